@@ -1,0 +1,300 @@
+"""An exception as data: what kind of failure it is, and the text of it that may be stored and shown.
+
+A live exception never leaves its process; what is stored is a `Failure`, bounded in size, free of what a database
+refuses and of secrets. `fingerprint` is cheap enough for every failed attempt; `Failure.capture` (text, traceback,
+redaction) is for when a row is written (H51). The only thing read from outside is source lines, through `linecache`.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+
+LIMIT = 16_384
+"""The most bytes of UTF-8 that all texts of one `Failure` have together."""
+
+LINKS = 16
+"""How far a chain of causes is followed."""
+
+_TYPE, _SOURCE, _MESSAGE, _NOTES, _LEAVES = 256, 256, 4_096, 8, 8
+_HEAD_FRAMES, _TAIL_FRAMES = 8, 16
+_BECAUSE = "\n\nThe above exception was the direct cause of the following:\n\n"
+_MEANWHILE = "\n\nDuring handling of the above exception, another one occurred:\n\n"
+_WINDOW = 65_536  # of a text of any length this much of either end is looked at: far more than is kept of it
+
+
+class Category(StrEnum):
+    """What a failure means for the retries: see section 4 of the contract."""
+
+    UNRECOVERABLE = "unrecoverable"
+    RECOVERABLE = "recoverable"
+    SYSTEMIC = "systemic"
+    BACKPRESSURE = "backpressure"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failure, as it is stored and shown; all texts together have at most `LIMIT` bytes in UTF-8.
+
+    `source` says who chose the category (`list`, `classifier:<name>`, `module:<name>`, `default`), `type` is the
+    class of the unwrapped error with its module, `fingerprint` groups failures that are alike.
+    """
+
+    category: Category
+    source: str
+    type: str
+    message: str
+    traceback: str
+    fingerprint: str
+
+    @classmethod
+    def capture(cls, error: BaseException, category: Category, source: str) -> Failure:
+        """Turn an exception into data; never raises, whatever the exception's own code does.
+
+        Secrets are hidden before anything is cut; message and traceback keep head and tail. Cheap for messages of
+        many megabytes and tracebacks of thousands of frames: what will not be kept is not looked at.
+        """
+        error = unwrapped(error)
+        kind, source = _cut(visible(_type_name(error)), _TYPE), _cut(visible(source), _SOURCE)
+        message = _cut(_message(error), _MESSAGE)
+        mark = fingerprint(error)
+        room = LIMIT - sum(len(text.encode()) for text in (kind, source, message, mark))
+        return cls(category, source, kind, message, _cut(_traceback(error), room), mark)
+
+
+capture = Failure.capture
+
+
+def minimal(failure: Failure) -> Failure:
+    """Give the form for a row that the store refused: the type in ASCII, a fixed sentence, no text of the error."""
+    kind, source = (
+        _cut(text.encode("ascii", "backslashreplace").decode(), _TYPE) for text in (failure.type, failure.source)
+    )
+    message = "The store refused this error's text; the program's log has it."
+    return replace(failure, type=kind, source=source, message=message, traceback="")
+
+
+def fingerprint(error: BaseException) -> str:
+    """Hash the type of the unwrapped error and its first application frame to 16 hex digits.
+
+    That frame is the innermost one outside the standard library, installed packages and this package, else the
+    innermost; it counts by module and function, not by path or line, so it is the same on every node and survives
+    edits above it.
+    """
+    error = unwrapped(error)
+    own = last = None
+    step = error.__traceback__
+    while step is not None:
+        last = step.tb_frame
+        if _is_application(last.f_code.co_filename):
+            own = last
+        step = step.tb_next
+    frame = own or last
+    where = "" if frame is None else f"{frame.f_globals.get('__name__', '')}:{frame.f_code.co_qualname}"
+    text = f"{_type_name(error)}|{where}".encode("utf-8", "backslashreplace")
+    return blake2b(text, digest_size=8).hexdigest()
+
+
+def unwrapped(error: BaseException) -> BaseException:
+    """Take off the wrappers that only carry an error from elsewhere, and answer what they carry (K4).
+
+    A wrapper is Ray's `RayTaskError`, known by its name so that Ray is not imported, or a class of ours that says
+    `__wow_wrapper__ = True`; it carries its `cause`, else its `__cause__`. Follows at most 16 of them.
+    """
+    for _ in range(LINKS):
+        if not _is_wrapper(type(error)):
+            break
+        inner = getattr(error, "cause", None)
+        inner = inner if isinstance(inner, BaseException) else error.__cause__
+        if inner is None:
+            break
+        error = inner
+    return error
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Go from the error along explicit `__cause__`, each link unwrapped: at most 16, and none twice (K4)."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and len(seen) < LINKS:
+        link = unwrapped(link)
+        if id(link) in seen:
+            return
+        seen.add(id(link))
+        yield link
+        link = link.__cause__
+
+
+_STOPPED = r"""[^\s"'<>&;,]"""
+# A delimiter ends a value only where a blank, the end or the next key follows: else it is part of the secret.
+_VALUE = rf"""(?!\*\*\*)(?:{_STOPPED}|["'](?=\w)|[&;,](?!\s|[\w.\-]{{1,64}}\s?[=:]|\Z))+"""
+# A value broken by a line's end goes on with the first word of the next line, unless that begins something known,
+# and with every following line that is one long word.
+_FOLDED = (
+    rf"""(?:\r?\n[ \t]*(?!File "|[~^]|[\w.\-]+:\s){_STOPPED}+)?"""
+    rf"""(?:\r?\n[ \t]*{_STOPPED}{{16,}}(?=[ \t]*(?:\r?\n|\Z)))*"""
+)
+_IN_URL = (
+    r"""(://[^\s:/?#@"']*(?:\r?\n[ \t]*[^\s:/?#@"']*)?:)(?!\*\*\*@)"""
+    r"""(?:(?!://)[^\s"'<>])*(?:\r?\n[ \t]*(?:(?!://)[^\s"'<>])*)?(@)"""
+)
+_HEADER = r"""(authorization["']?\s{0,8}[=:]\s{0,8}["']?)(?!\*\*\*)[^\s"']+(?:[ \t]{1,8}[^\s"',;]+)?""" + _FOLDED
+_BEARER = rf"""\b(bearer\s{{1,8}}){_VALUE}{_FOLDED}"""
+_BASIC = rf"""\b(basic\s{{1,8}})(?-i:(?=[a-z]*[A-Z0-9+/=]))[A-Z0-9+/]{{8,}}={{0,2}}{_FOLDED}"""
+_KEYED = (
+    r"""((?:api[_\-]?key|token(?!s\b|iz)|passw(?:or)?d|passphrase|\bpwd|secret|(?:access|private)[_\-]?key"""
+    r"""|credential|signature(?==))(?!\w*(?:error|exception))[\w\-]{0,32}["']?\s{0,8}(?:=>|[=:])\s{0,8})"""
+    r"""(?!["']?\*\*\*)"""
+    rf"""(?:b?"(?:\\.|[^"\\])*"|b?'(?:\\.|[^'\\])*'|["']?{_VALUE}{_FOLDED})"""
+)
+_SECRETS = (
+    (re.compile(_IN_URL, re.IGNORECASE), r"\1***\2"),
+    *((re.compile(pattern, re.IGNORECASE), r"\1***") for pattern in (_HEADER, _BEARER, _BASIC, _KEYED)),
+)
+_SUSPECT = ("://", "auth", "bearer", "basic", "key", "token", "pass", "pwd", "secret", "credential", "signature")
+
+
+def redacted(text: str) -> str:
+    """Hide what looks like a secret: passwords in URLs, authorizations, values of keys such as `token` or `api_key`.
+
+    A secret that a line's end breaks in two is hidden whole, at the price of a word too many. Hosts, users and class
+    names stay. Applying it twice changes nothing more.
+    """
+    if not _is_suspect(text):
+        return text
+    for pattern, shown in _SECRETS:
+        text = pattern.sub(shown, text)
+    return text
+
+
+_CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: "\u2421"}
+
+
+def visible(text: str) -> str:
+    r"""Show what a database refuses or a terminal obeys: NUL and other controls as `␀…`, lone surrogates as `\ud83d`.
+
+    The literal six characters `\u0000` are not touched: they were visible already.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return text.translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
+
+
+def _is_wrapper(cls: type[BaseException]) -> bool:
+    if getattr(cls, "__wow_wrapper__", False):
+        return True
+    return any(base.__name__ == "RayTaskError" and base.__module__.startswith("ray.") for base in cls.__mro__)
+
+
+_INSTALLED = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
+_LIBRARY = tuple(f"{path}/" for path in (*_INSTALLED, Path(__file__).parent))
+
+
+@lru_cache(maxsize=4_096)
+def _is_application(filename: str) -> bool:
+    """Whether a frame of this file is the application's own code."""
+    packages = ("/site-packages/", "/dist-packages/")
+    return not (filename.startswith(("<", *_LIBRARY)) or any(part in filename for part in packages))
+
+
+def _type_name(error: BaseException) -> str:
+    cls = type(error)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _message(error: BaseException) -> str:
+    """Give the error's own text, safe to store but for its length (of very long ones head and tail)."""
+    try:
+        text = str(error)
+    except BaseException as broken:  # noqa: BLE001 - a failure is recorded whatever its own code raises
+        text = f"<its text cannot be had: str() raised {type(broken).__name__}>"
+    return _safe(text)
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether a text may hold a secret at all; quick, also for megabytes."""
+    return any(map(text.lower().__contains__, _SUSPECT))
+
+
+def _safe(text: str) -> str:
+    """Hide secrets and show odd characters in a text of any length.
+
+    Of a very long one only the ends are looked at. Where the tail may begin inside a secret whose beginning is out of
+    sight, its first two words go.
+    """
+    if len(text) <= 2 * _WINDOW:
+        return visible(redacted(text))
+    left, tail = len(text) - 2 * _WINDOW, text[-_WINDOW:]
+    if _is_suspect("".join(text[:-_WINDOW].rsplit(maxsplit=3)[-3:])):
+        tail = re.sub(r"\A\S*\s*\S*", "", tail, count=1)
+    return visible(f"{redacted(text[:_WINDOW])}\n… {left:,} characters left out …\n{redacted(tail)}")
+
+
+def _cut(text: str, room: int) -> str:
+    """Keep head and tail of a text so that it has at most `room` bytes in UTF-8."""
+    data = text.encode()
+    if len(data) <= room:
+        return text
+    mark = f"\n… {len(data) - room:,} bytes left out …\n".encode()
+    keep = room - len(mark)
+    head, tail = data[: keep - keep // 2], data[len(data) - keep // 2 :]
+    return (head.decode(errors="ignore").encode() + mark + tail.decode(errors="ignore").encode()).decode()
+
+
+def _traceback(error: BaseException) -> str:
+    """Write the chain of errors as Python does, the oldest first, each with its frames, text and notes."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    link: BaseException | None = error
+    joint = ""
+    while link is not None and len(seen) < LINKS and id(link) not in seen:
+        seen.add(id(link))
+        parts.append(_one(link) + joint)
+        if link.__cause__ is not None:
+            link, joint = unwrapped(link.__cause__), _BECAUSE
+        else:
+            link, joint = None if link.__suppress_context__ else link.__context__, _MEANWHILE
+    return "".join(reversed(parts))
+
+
+def _one(error: BaseException) -> str:
+    """Write one error of a chain: frames, then type and text, then notes, then the errors of a group by one line."""
+    lines = list(_frames(error.__traceback__))
+    lines.append(f"{visible(_type_name(error))}: {_cut(_message(error), _MESSAGE)}")
+    notes = getattr(error, "__notes__", None)
+    shown = [note for note in notes if isinstance(note, str)][:_NOTES] if isinstance(notes, list) else []
+    lines.extend(_cut(_safe(note), _MESSAGE // 4) for note in shown)
+    leaves = error.exceptions[:_LEAVES] if isinstance(error, BaseExceptionGroup) else ()
+    lines.extend(
+        f"  | {visible(_type_name(leaf))}: {_cut(_message(leaf), _MESSAGE // 4)}" for leaf in map(unwrapped, leaves)
+    )
+    return "\n".join(lines)
+
+
+def _frames(step: TracebackType | None) -> Iterator[str]:
+    """Write the outermost and innermost frames of a traceback; what lies between is counted."""
+    steps = []
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next
+    if steps:
+        yield "Traceback (most recent call last):"
+    left = len(steps) - _HEAD_FRAMES - _TAIL_FRAMES
+    for place, at in enumerate(steps):
+        if left > 0 and _HEAD_FRAMES <= place < _HEAD_FRAMES + left:
+            if place == _HEAD_FRAMES:
+                yield f"  … {left:,} frames left out …"
+            continue
+        code = at.tb_frame.f_code
+        yield f'  File "{visible(code.co_filename)}", line {at.tb_lineno}, in {visible(code.co_name)}'
+        source = linecache.getline(code.co_filename, at.tb_lineno, at.tb_frame.f_globals).strip()
+        if source:
+            yield f"    {_cut(_safe(source), 512)}"

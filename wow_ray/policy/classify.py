@@ -1,0 +1,265 @@
+"""What a failure means: its category, and who said so (section 3 of the contract).
+
+Asked anew at every attempt, live or parked (K6). Whether an error is a failure of the handler at all is the caller's
+to settle first: `control_flow` errors are not, and neither is a cancellation that our own timeout or drain asked for.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import iscoroutine
+from typing import NamedTuple
+
+from wow_ray.errors import (
+    BulkheadFullError,
+    CommandBusyError,
+    DefinitionError,
+    StoreUnavailableError,
+    UnrecoverableHandlingError,
+    WaitTimeoutError,
+)
+from wow_ray.failure import Category, causes, unwrapped
+
+Errors = tuple[type[BaseException], ...]
+Classifier = Callable[[BaseException, str], Category | None]
+Broken = Callable[[Classifier, BaseException], None]
+
+_CONTROL = (KeyboardInterrupt, SystemExit, GeneratorExit)
+_UNLISTABLE = (*_CONTROL, CancelledError)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists that count for one handler, checked by `checked_list`; an entry covers its subclasses (K2)."""
+
+    recoverable: Errors = ()
+    unrecoverable: Errors = ()
+    systemic: Errors = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListsGiven:
+    """The lists one `@retry` gives; `None` is not given, an empty one is given and empty."""
+
+    recoverable: Errors | None = None
+    unrecoverable: Errors | None = None
+    systemic: Errors | None = None
+
+
+class Classified(NamedTuple):
+    """A category, and who chose it: `list`, `classifier:<name>`, `module:<name>`, or `default`: nobody, so recoverable.
+
+    Only `default` counts towards the systemic window (W2).
+    """
+
+    category: Category
+    source: str
+
+
+DEFAULT = Classified(Category.RECOVERABLE, "default")
+
+
+def resolve_lists(handler: ListsGiven, processor: ListsGiven) -> Lists:
+    """Answer the lists of a handler: each of its own replaces its processor's of the same name whole (K3)."""
+
+    def chosen(own: Errors | None, inherited: Errors | None) -> Errors:
+        return own if own is not None else inherited or ()
+
+    return Lists(
+        chosen(handler.recoverable, processor.recoverable),
+        chosen(handler.unrecoverable, processor.unrecoverable),
+        chosen(handler.systemic, processor.systemic),
+    )
+
+
+def classify(  # noqa: PLR0917 - a failure, and the five who may know about it, in order of authority
+    error: BaseException,
+    subscription: str,
+    lists: Lists,
+    application: Sequence[Classifier],
+    modules: Sequence[Classifier],
+    broken: Broken,
+) -> Classified:
+    """Answer the category of a failure and who chose it (K1, K2, K4, K8).
+
+    Authority goes from the handler's lists over the application's classifiers (in order) and the modules' (in order)
+    to recoverable by default. Each of these looks at the unwrapped error, then along its explicit causes; so a listed
+    cause beats what a classifier says of the outer error. A group is judged by its leaves. `broken` is told of
+    a classifier that raised, or answered what is no category, which counts as no opinion; telling it once is the
+    caller's to see to.
+    """
+    return _Judge(subscription, lists, application, modules, broken).verdict(error)[1]
+
+
+def control_flow(error: BaseException) -> bool:
+    """Whether an error is no failure of a handler but must end what runs: Ctrl-C, exit, a closed generator (K5).
+
+    A group counts when one of its leaves does. A cancellation is not among them: who asked for it decides.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(_CONTROL) is not None
+    return isinstance(error, _CONTROL)
+
+
+def builtin(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - a `Classifier`
+    """Classify what needs no driver to be known (K7); the first of the modules' classifiers.
+
+    Never by being an `OSError`: a timeout is one.
+    """
+    if isinstance(error, (CommandBusyError, WaitTimeoutError, BulkheadFullError)):
+        return Category.BACKPRESSURE
+    if isinstance(error, (ConnectionError, StoreUnavailableError)):
+        return Category.SYSTEMIC
+    return None
+
+
+def checked_list(entries: object, which: str, where: str) -> Errors:
+    """Answer the entries of the list `which` given at `where`, without repeats, in order.
+
+    Raises `DefinitionError` (`WOW-K5`) for what is no sequence of exception classes, and for `KeyboardInterrupt`,
+    `SystemExit`, `GeneratorExit`, `CancelledError`, their subclasses and `BaseException`, which covers them.
+    """
+    place = f"{which} of {where}"
+    if isinstance(entries, type):
+        raise DefinitionError(f"{place} is the class {entries.__name__}; write {which}=[{entries.__name__}]", "WOW-K5")
+    if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+        raise DefinitionError(f"{place} is {entries!r}; write a list of exception classes, as [ValueError]", "WOW-K5")
+    found: dict[type[BaseException], None] = {}
+    for entry in entries:
+        if not (isinstance(entry, type) and issubclass(entry, BaseException)):
+            hint = f"; write {type(entry).__name__}, the class" if isinstance(entry, BaseException) else ""
+            raise DefinitionError(f"{place} has {entry!r}, which is no exception class{hint}", "WOW-K5")
+        if entry is BaseException or issubclass(entry, _UNLISTABLE):
+            raise DefinitionError(
+                f"{place} has {entry.__name__}; it steers the program and is never a failure of a handler; "
+                "list subclasses of Exception",
+                "WOW-K5",
+            )
+        found[entry] = None
+    return tuple(found)
+
+
+def leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    """List the errors in a group that are no groups themselves, in order, those of nested groups in their place."""
+    found: list[BaseException] = []
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = unwrapped(waiting.pop())
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(reversed(error.exceptions))
+        else:
+            found.append(error)
+    return found
+
+
+Ranked = tuple[int, Classified]
+"""A verdict after the rank of who gave it: 0 the lists, 1 the application, 2 the modules, 3 nobody."""
+
+_NOBODY: Ranked = (3, DEFAULT)
+
+
+class _Judge:
+    """The sources of opinion for one failure, asked in order of authority."""
+
+    __slots__ = ("application", "broken", "modules", "open", "subscription", "table")
+
+    def __init__(
+        self,
+        subscription: str,
+        lists: Lists,
+        application: Sequence[Classifier],
+        modules: Sequence[Classifier],
+        broken: Broken,
+    ) -> None:
+        self.subscription = subscription
+        self.table = _table(lists)
+        self.application = application
+        self.modules = modules
+        self.broken = broken
+        self.open: set[int] = set()  # groups being judged: one met again among its own causes has no opinion
+
+    def verdict(self, error: BaseException) -> Ranked:
+        """Ask each source about the error, then along its causes; a group among them is judged as a whole."""
+        chain: list[tuple[BaseException, Ranked | None]] = [
+            (link, self.of_group(link) if isinstance(link, BaseExceptionGroup) else None) for link in causes(error)
+        ]
+        for rank, opinion in enumerate((self.listed, self.of_application, self.of_modules)):
+            for link, judged in chain:
+                if judged is not None:
+                    if judged[0] == rank:
+                        return judged
+                elif (found := opinion(link)) is not None:
+                    return rank, found
+        return _NOBODY
+
+    def of_group(self, group: BaseExceptionGroup[BaseException]) -> Ranked:
+        """Judge a group by its leaves (K4): any unrecoverable one decides, else all must be systemic, or backpressure.
+
+        Else it is recoverable: by default, unless somebody called every single leaf so. A list entry that is itself
+        a class of groups was meant for them and comes first.
+        """
+        entry = self.entry(group)
+        if entry is not None and issubclass(entry, BaseExceptionGroup):
+            return 0, Classified(self.table[entry], "list")
+        if id(group) in self.open:
+            return _NOBODY
+        self.open.add(id(group))
+        verdicts = [self.verdict(leaf) for leaf in leaves(group)]
+        self.open.discard(id(group))
+        fatal = [verdict for verdict in verdicts if verdict[1].category is Category.UNRECOVERABLE]
+        if fatal:
+            return min(fatal)
+        return max(verdicts) if len({verdict.category for _, verdict in verdicts}) == 1 else _NOBODY
+
+    def entry(self, error: BaseException) -> type[BaseException] | None:
+        """Find the nearest listed class in the error's MRO (K2)."""
+        return next((cls for cls in type(error).__mro__ if cls in self.table), None)
+
+    def listed(self, error: BaseException) -> Classified | None:
+        """Ask the handler's lists."""
+        entry = self.entry(error)
+        return None if entry is None else Classified(self.table[entry], "list")
+
+    def of_application(self, error: BaseException) -> Classified | None:
+        """Ask the application's classifiers, in order."""
+        return self.asked(self.application, "classifier", error)
+
+    def of_modules(self, error: BaseException) -> Classified | None:
+        """Ask the modules' classifiers, in order."""
+        return self.asked(self.modules, "module", error)
+
+    def asked(self, classifiers: Sequence[Classifier], kind: str, error: BaseException) -> Classified | None:
+        """Answer the first opinion; a classifier that breaks has none (K8)."""
+        for classifier in classifiers:
+            try:
+                category = _checked(classifier(error, self.subscription))
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as problem:  # noqa: BLE001 - a classifier never stops the loop (K8)
+                self.broken(classifier, problem)
+                continue
+            if category is not None:
+                return Classified(category, f"{kind}:{getattr(classifier, '__name__', type(classifier).__name__)}")
+        return None
+
+
+def _checked(answer: object) -> Category | None:
+    """Answer what a classifier said, or raise when that is no category (an `async def` answers a coroutine)."""
+    if answer is None or isinstance(answer, Category):
+        return answer
+    if iscoroutine(answer):
+        answer.close()
+    raise TypeError(f"a classifier answers a Category or None, not {type(answer).__name__}; it is a plain function")
+
+
+@lru_cache(maxsize=1_024)
+def _table(lists: Lists) -> dict[type[BaseException], Category]:
+    """Map each listed class to its category; of one listed twice recoverable wins, then systemic (K2)."""
+    table: dict[type[BaseException], Category] = {UnrecoverableHandlingError: Category.UNRECOVERABLE}
+    table.update(dict.fromkeys(lists.unrecoverable, Category.UNRECOVERABLE))
+    table.update(dict.fromkeys(lists.systemic, Category.SYSTEMIC))
+    table.update(dict.fromkeys(lists.recoverable, Category.RECOVERABLE))
+    return table
