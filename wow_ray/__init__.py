@@ -1,3 +1,66 @@
-"""Event handling with durable retries on Postgres and Ray."""
+"""Event handling with durable retries on Postgres: what authors and producers import."""
 
-__all__: list[str] = []
+from wow_ray.app import App
+from wow_ray.errors import (
+    AppendError,
+    BulkheadFullError,
+    CommandBusyError,
+    ConcurrencyError,
+    ConfigurationError,
+    ConflictError,
+    DefinitionError,
+    EmbeddedServerError,
+    EventTooLargeError,
+    InvalidEventError,
+    NotConnectedError,
+    NotFoundError,
+    OperationError,
+    SchemaError,
+    SettingsError,
+    StoreUnavailableError,
+    UndecodableError,
+    UnrecoverableHandlingError,
+    WaitTimeoutError,
+    WowError,
+)
+from wow_ray.events import Aggregate, AggregateRef, Commit, Event, Scope, StateEvent
+from wow_ray.failure import Category
+from wow_ray.handlers.contexts import Context, ProjectContext, ReactContext
+from wow_ray.handlers.decorators import blocking, on_event, retry
+
+__all__ = [
+    "Aggregate",
+    "AggregateRef",
+    "App",
+    "AppendError",
+    "BulkheadFullError",
+    "Category",
+    "CommandBusyError",
+    "Commit",
+    "ConcurrencyError",
+    "ConfigurationError",
+    "ConflictError",
+    "Context",
+    "DefinitionError",
+    "EmbeddedServerError",
+    "Event",
+    "EventTooLargeError",
+    "InvalidEventError",
+    "NotConnectedError",
+    "NotFoundError",
+    "OperationError",
+    "ProjectContext",
+    "ReactContext",
+    "SchemaError",
+    "Scope",
+    "SettingsError",
+    "StateEvent",
+    "StoreUnavailableError",
+    "UndecodableError",
+    "UnrecoverableHandlingError",
+    "WaitTimeoutError",
+    "WowError",
+    "blocking",
+    "on_event",
+    "retry",
+]

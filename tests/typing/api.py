@@ -1,0 +1,153 @@
+"""The API as authors and producers write it (api.md): type-checked strictly, never run."""
+
+from collections.abc import AsyncIterator
+from typing import assert_type
+
+import httpx
+from pydantic import BaseModel
+
+from wow_ray import (
+    Aggregate,
+    AggregateRef,
+    App,
+    Category,
+    Commit,
+    Event,
+    ProjectContext,
+    ReactContext,
+    Scope,
+    StateEvent,
+    blocking,
+    on_event,
+    retry,
+)
+from wow_ray.app import Client
+
+app = App("shop")
+order = Aggregate("order")
+
+
+@order.event("order_paid")
+class OrderPaid(BaseModel):
+    """An order was paid."""
+
+    lines: dict[str, int]
+
+
+@order.event("order_shipped", revision=2)
+class OrderShipped(BaseModel):
+    """An order was shipped."""
+
+    parcel: str
+
+
+@order.state
+class OrderState(BaseModel):
+    """What an order is, folded one event at a time."""
+
+    lines: dict[str, int] = {}
+
+    def apply(self, event: OrderPaid | OrderShipped) -> "OrderState":
+        """Fold one event."""
+        return self.model_copy(update={"lines": event.lines}) if isinstance(event, OrderPaid) else self
+
+
+class UnknownBuyerError(Exception):
+    """No retry helps."""
+
+
+class CarrierBusyError(Exception):
+    """A later call helps."""
+
+
+class Buyers:
+    """A resource."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        """Keep the client."""
+        self.http = http
+
+    async def tell(self, buyer: str, parcel: str, *, key: str) -> None:
+        """Tell a buyer, once for each key."""
+
+
+@app.provide
+async def buyers() -> AsyncIterator[Buyers]:
+    """Open the resource."""
+    async with httpx.AsyncClient() as http:
+        yield Buyers(http)
+
+
+@app.classifier
+def carrier(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - the form of a classifier
+    """Have an opinion on one kind of error."""
+    return Category.BACKPRESSURE if isinstance(error, CarrierBusyError) else None
+
+
+@app.reactor
+@retry(max_attempts=5, initial_backoff="1s", max_backoff="30s", timeout="10s", unrecoverable=[UnknownBuyerError])
+class ShipmentNotifier:
+    """A reactor."""
+
+    def __init__(self, buyers: Buyers) -> None:
+        """Keep the resource."""
+        self.buyers = buyers
+
+    @on_event(aliases=["on_shipped"])
+    async def on_order_shipped(self, event: StateEvent[OrderState, OrderShipped], ctx: ReactContext) -> None:
+        """Tell the buyer."""
+        assert_type(event.state, OrderState)
+        assert_type(event.body, OrderShipped)
+        assert_type(event.ref, AggregateRef)
+        assert_type(event.scope, Scope)
+        if event.scope.owner_id is not None:
+            await self.buyers.tell(event.scope.owner_id, event.body.parcel, key=ctx.invocation_key)
+
+    @on_event
+    @retry(timeout="2s")
+    @blocking
+    def on_order_paid(self, paid: OrderPaid) -> None:
+        """Take the body alone, on a thread."""
+
+
+@app.projection
+class Sales:
+    """A projection."""
+
+    @on_event
+    async def on_order_paid(self, event: Event[OrderPaid], ctx: ProjectContext) -> None:
+        """Write a row, once."""
+        await ctx.connection.execute("insert into sales values ($1, $2)", event.ref.id, sum(event.body.lines.values()))
+
+
+@app.reactor(name="Audit", start="beginning", together=True)
+class Auditor:
+    """A reactor with options, whose handlers take unions."""
+
+    @on_event
+    async def on_any(self, event: Event[OrderPaid | OrderShipped]) -> None:
+        """Take either."""
+        assert_type(event.body, OrderPaid | OrderShipped)
+
+
+async def ship(order_id: str, version: int) -> None:
+    """Append, in any process."""
+    async with app.connect() as client:
+        assert_type(client, Client)
+        commit = await client.store.append(order(order_id), [OrderShipped(parcel="p-1")], expected_version=version)
+        assert_type(commit, Commit)
+        assert_type(commit.version, int)
+
+
+def ship_from_a_script(order_id: str) -> None:
+    """Append without an event loop."""
+    with app.connect_sync() as client:
+        commit = client.store.append(order(order_id), [OrderShipped(parcel="p-1")], expected_version=None)
+        assert_type(commit, Commit)
+
+
+assert_type(OrderPaid(lines={}), OrderPaid)
+assert_type(ShipmentNotifier(Buyers(httpx.AsyncClient())), ShipmentNotifier)
+assert_type(Auditor(), Auditor)
+assert_type(buyers(), AsyncIterator[Buyers])
+assert_type(carrier(ValueError(), "Sales.on_order_paid"), Category | None)

@@ -1,0 +1,188 @@
+"""`App`: what an author declares, and the one door for producers, `connect`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from typing import Any, TypeVar, overload
+
+from wow_ray.app.connection import Client, SyncClient, in_thread, installed_connector, not_connected
+from wow_ray.errors import DefinitionError
+from wow_ray.handlers.places import mistake
+from wow_ray.handlers.processors import Declared, declare
+from wow_ray.handlers.resolution import Parts, report_warnings, resolve
+from wow_ray.handlers.resources import refuse_no_provider
+from wow_ray.handlers.specs import AppSpec, Isolation, Start
+from wow_ray.names import MAX_NAME, checked_name
+from wow_ray.policy.classify import Classifier
+from wow_ray.settings import Settings
+
+C = TypeVar("C", bound=type)
+P = TypeVar("P", bound=Callable[..., AsyncIterator[Any]])
+K = TypeVar("K", bound=Classifier)
+
+
+class App:
+    """One bounded context: its processors, their resources, its classifiers.
+
+    Declaring attaches and collects, nothing more; `resolved` reads everything when all names exist. `settings` is the
+    weakest source of settings, nested as in `wow-ray.toml`. `key_prefix` goes before every invocation key, for apps
+    that share what they call (H28). `classifiers` are asked in order, before those added with `@app.classifier`.
+    """
+
+    def __init__(
+        self,
+        context: str,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        key_prefix: str = "",
+        classifiers: Sequence[Classifier] = (),
+    ) -> None:
+        """Take the stable name of the context; raises `DefinitionError` when it may not be stored."""
+        self.context = checked_name(context, "a context")
+        self.settings: Mapping[str, Any] = dict(settings or {})
+        if not key_prefix.isprintable() or len(key_prefix) > MAX_NAME:
+            raise DefinitionError(f"key_prefix={key_prefix!r} is no printable text of at most {MAX_NAME}", "WOW-NAME")
+        self.key_prefix = key_prefix
+        self._processors: dict[type[Any], Declared] = {}
+        self._providers: list[Callable[..., AsyncIterator[Any]]] = []
+        self._classifiers: list[Classifier] = list(classifiers)
+        self._clients: list[Client] = []
+        self._reported: set[str] = set()
+
+    def __repr__(self) -> str:
+        """Read as it is written, without settings."""
+        return f"App({self.context!r})"
+
+    def provide(self, provider: P) -> P:
+        """Declare a resource: an async generator annotated `AsyncIterator[T]` that yields the one `T`.
+
+        Its parameters are other resources, by type. Opened once per process when something needs it, closed on drain.
+        Raises `DefinitionError` for anything but an async generator.
+        """
+        refuse_no_provider(provider)
+        self._providers.append(provider)
+        return provider
+
+    def classifier(self, classify: K) -> K:
+        """Add a classifier: `(error, subscription) -> Category | None`, where `None` is no opinion (K1)."""
+        if inspect.iscoroutinefunction(classify):
+            raise mistake(
+                classify, "is async; a classifier is a plain function (error, subscription)", "WOW-CLASSIFIER"
+            )
+        self._classifiers.append(classify)
+        return classify
+
+    @overload
+    def reactor(self, cls: C, /) -> C: ...
+    @overload
+    def reactor(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        isolation: Isolation = "lane",
+        start: Start = "end",
+        together: bool = False,
+    ) -> Callable[[C], C]: ...
+    def reactor(
+        self,
+        cls: C | None = None,
+        /,
+        *,
+        name: str | None = None,
+        isolation: Isolation = "lane",
+        start: Start = "end",
+        together: bool = False,
+    ) -> C | Callable[[C], C]:
+        """Register a class whose handlers act on the outside; starts at the end of the log (L5).
+
+        Each handler is a group of its own unless `together` (H3). `name` stays while the class moves or is renamed.
+        Raises `DefinitionError` for what is wrong with the class itself; handlers are read at start.
+        """
+
+        def register(target: C) -> C:
+            return self._register(
+                declare(target, "reactor", name=name, start=start, isolation=isolation, together=together), target
+            )
+
+        return register if cls is None else register(cls)
+
+    @overload
+    def projection(self, cls: C, /) -> C: ...
+    @overload
+    def projection(self, /, *, name: str | None = None, start: Start = "beginning") -> Callable[[C], C]: ...
+    def projection(
+        self,
+        cls: C | None = None,
+        /,
+        *,
+        name: str | None = None,
+        start: Start = "beginning",
+    ) -> C | Callable[[C], C]:
+        """Register a class that builds a read model; starts at the beginning of the log (L5).
+
+        Its handlers are one group (H3). `name` stays while the class moves or is renamed. Raises
+        `DefinitionError` for what is wrong with the class itself; handlers are read at start.
+        """
+
+        def register(target: C) -> C:
+            return self._register(declare(target, "projection", name=name, start=start, together=True), target)
+
+        return register if cls is None else register(cls)
+
+    def _register(self, declared: Declared, cls: C) -> C:
+        if cls in self._processors:
+            raise mistake(cls, f"is registered with {self!r} twice", "WOW-TWICE")
+        self._processors[cls] = declared
+        return cls
+
+    def resolved(self, settings: Settings, overridden: Collection[Any] = ()) -> AppSpec:
+        """Read and check everything declared, under the host's settings; warnings are logged, each once.
+
+        `overridden` are types of resources given from outside in place of providers. Raises `ConfigurationError`.
+        """
+        parts = Parts(
+            context=self.context,
+            key_prefix=self.key_prefix,
+            processors=tuple(self._processors.values()),
+            providers=tuple(self._providers),
+            classifiers=tuple(self._classifiers),
+        )
+        spec = resolve(parts, settings, overridden)
+        report_warnings(spec, self._reported)
+        return spec
+
+    @property
+    def client(self) -> Client:
+        """The client of the innermost `connect` now open; raises `NotConnectedError` when there is none."""
+        if not self._clients:
+            raise not_connected(self.context)
+        return self._clients[-1]
+
+    @asynccontextmanager
+    async def _connected(self, dsn: str | None) -> AsyncIterator[Client]:
+        async with installed_connector()(self, dsn) as store:
+            client = Client(self.context, store)
+            self._clients.append(client)
+            try:
+                yield client
+            finally:
+                self._clients.remove(client)
+                client.end()
+
+    def connect(self, dsn: str | None = None) -> AbstractAsyncContextManager[Client]:
+        """Connect to the log: `async with app.connect() as client`. Without a DSN the settings say where it is.
+
+        Raises `NotConnectedError` when it cannot be found, `SchemaError` when it does not fit.
+        """
+        return self._connected(dsn)
+
+    def connect_sync(self, dsn: str | None = None) -> AbstractContextManager[SyncClient]:
+        """Connect from code without an event loop: `with app.connect_sync() as client`.
+
+        A private loop runs in a thread until the block ends. Raises what `connect` does, and `NotConnectedError`
+        inside a running loop, which it would block.
+        """
+        return in_thread(self._connected(dsn))

@@ -1,0 +1,33 @@
+"""One bundle of everything a runtime needs of its store, so that adapters are picked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wow_ray.ports.event_log import EventStore, LogReader
+    from wow_ray.ports.ledger import Ledger
+    from wow_ray.ports.slots import Effects, Lease, SlotStore
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStores:
+    """What one partition uses: each part on connections of its own, so that a page never delays a commit (H52)."""
+
+    reader: LogReader
+    drains: LogReader
+    slots: SlotStore
+    ledger: Ledger
+    effects: Effects
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStores:
+    """What producers and operators use."""
+
+    events: EventStore
+    ledger: Ledger
+    slots: SlotStore
+    reader: LogReader

@@ -1,0 +1,181 @@
+"""The tree of settings, with its defaults.
+
+Defaults of budgets stand with the budgets (`policy.budget`): what is not given is `None` here, so that it can be told
+from what is, also where that is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from wow_ray.errors import SettingsError
+
+Part = Literal["retry", "parked", "backpressure", "systemic"]
+
+PREFIX = "WOW_RAY_"
+
+
+class DurationField:
+    """Marks a field as a duration: written like `"500ms"`, kept in seconds. With `zero`, 0 is legal."""
+
+    def __init__(self, *, zero: bool = False) -> None:
+        """Say whether 0 is legal."""
+        self.zero = zero
+
+
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted, not true or false")  # noqa: TRY004 - pydantic takes this one
+    return value
+
+
+Seconds = Annotated[float, DurationField()]
+SecondsOrZero = Annotated[float, DurationField(zero=True)]
+Factor = Annotated[float, BeforeValidator(_no_bool), Field(ge=1, allow_inf_nan=False)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
+CountOrZero = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
+
+
+class Section(BaseModel):
+    """A part of the tree."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class RetrySettings(Section):
+    """`subscription.retry`: calls of a live event (C1)."""
+
+    max_attempts: Count | None = None
+    initial_backoff: SecondsOrZero | None = None
+    multiplier: Factor | None = None
+    max_backoff: SecondsOrZero | None = None
+    timeout: Seconds | None = None
+
+
+class ParkedSettings(Section):
+    """`subscription.parked`: long retries of a parked aggregate (P6); 0 retries = exhausted at once."""
+
+    max_retries: CountOrZero | None = None
+    initial_delay: Seconds | None = None
+    multiplier: Factor | None = None
+    max_delay: Seconds | None = None
+    timeout: Seconds | None = None
+
+
+class BackpressureSettings(Section):
+    """`subscription.backpressure`: calls while the other side is too busy (D4)."""
+
+    max_attempts: Count | None = None
+    initial_backoff: SecondsOrZero | None = None
+    multiplier: Factor | None = None
+    max_backoff: Seconds | None = None
+    retry_after_cap: Seconds | None = None
+
+
+class SystemicSettings(Section):
+    """`subscription.systemic`: when a partition pauses and how it probes (W1, W4); `mass_parks` 0 = off (P16)."""
+
+    aggregates: Count | None = None
+    window: Seconds | None = None
+    initial_probe: Seconds | None = None
+    max_probe: Seconds | None = None
+    mass_parks: CountOrZero | None = None
+
+
+class SubscriptionSettings(Section):
+    """What the host gives one subscription, or all of them."""
+
+    concurrency: Count | None = None
+    retry: RetrySettings = RetrySettings()
+    parked: ParkedSettings = ParkedSettings()
+    backpressure: BackpressureSettings = BackpressureSettings()
+    systemic: SystemicSettings = SystemicSettings()
+
+    def given(self, part: Part) -> Mapping[str, Any]:
+        """Give what is set of one part, by name; durations in seconds."""
+        return cast("Section", getattr(self, part)).model_dump(exclude_none=True)
+
+
+class CommitSettings(Section):
+    """`commit`: how often a partition commits its progress; what finished since is what a crash repeats (L2)."""
+
+    interval: Seconds = 0.1
+    events: Count = 2000
+
+
+class Settings(BaseSettings):
+    """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, env_prefix=PREFIX, env_nested_delimiter="__"
+    )
+
+    postgres_dsn: Annotated[SecretStr, Field(min_length=1)] | None = None
+    postgres_dsn_file: Path | None = None
+    # With a suffix it must fit into Postgres's 63 bytes wherever it is reused (channels, locks).
+    postgres_schema: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=40)] = "wow"
+    pgbouncer: bool = False
+    # 4 to 8 partition processes suit 2 cores (architecture 6).
+    partitions: Count = 4
+    # Fixed by the first migration (H37).
+    slots: Annotated[Count, Field(le=4096)] = 256
+    # Calls at once in one partition: waiting on a network, 64 keep a core busy.
+    concurrency: Count = 64
+    commit: CommitSettings = CommitSettings()
+    subscription: SubscriptionSettings = SubscriptionSettings()
+    subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the form is pydantic's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what is passed and nothing else: `load` reads the sources, from where it is told to."""
+        return (init_settings,)
+
+    def dsn(self) -> str | None:
+        """Give the address of Postgres, from `postgres_dsn_file` if that is set; `None` = not configured.
+
+        Raises:
+            SettingsError: when the file cannot be read or is empty.
+        """
+        if self.postgres_dsn_file is None:
+            return self.postgres_dsn.get_secret_value() if self.postgres_dsn is not None else None
+        try:
+            text = self.postgres_dsn_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"postgres_dsn_file: {self.postgres_dsn_file} cannot be read: {error}") from error
+        if not text:
+            raise SettingsError(f"postgres_dsn_file: {self.postgres_dsn_file} is empty")
+        return text
+
+
+def paths(model: type[BaseModel], above: str = "") -> Iterator[str]:
+    """Give the dotted name of every setting and every section of a tree."""
+    for name, field in model.model_fields.items():
+        yield above + name
+        inner = section_of(field)
+        if inner is not None:
+            yield from paths(inner, f"{above}{name}.")
+
+
+def section_of(field: FieldInfo) -> type[BaseModel] | None:
+    """Give the class of a field that is a section, `None` for one that is a value."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def duration_of(field: FieldInfo) -> DurationField | None:
+    """Give the mark of a field that is a duration, `None` for any other."""
+    inner = [each for member in get_args(field.annotation) for each in getattr(member, "__metadata__", ())]
+    return next((mark for mark in (*field.metadata, *inner) if isinstance(mark, DurationField)), None)
