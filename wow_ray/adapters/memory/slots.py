@@ -1,0 +1,125 @@
+"""The port of slots, in memory: registering groups, taking slots over, committing progress and ledger together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from wow_ray.adapters.memory.registry import Cut
+from wow_ray.errors import StoreDataError
+from wow_ray.policy.parked import Row, State
+from wow_ray.policy.progress import pack
+from wow_ray.ports.slots import Acquired, GroupDeclared, GroupRegistered, Owner, SlotLoaded, SlotWrite
+
+if TYPE_CHECKING:
+    from wow_ray.adapters.memory.server import Server
+
+_GOES_ON = frozenset({State.WAITING, State.RETRYING})
+
+
+class MemorySlotStore:
+    """`ports.slots.SlotStore` in memory."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def register(
+        self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None = None
+    ) -> dict[str, GroupRegistered]:
+        """See the port."""
+        return await self._server.faults.run("slots.register", lambda: self._register(groups, returning))
+
+    async def slot_count(self) -> int:
+        """See the port; the number this store was made with."""
+        return await self._server.faults.run("slots.slot_count", lambda: len(self._server.slots))
+
+    async def acquire(self, owner: Owner, slots: Sequence[int]) -> Acquired:
+        """See the port; waits for the leases of present owners, see `MemoryStore.lose_lease`."""
+        server = self._server
+        await server.faults.enter("slots.acquire")
+        while any(self._defended(slot, owner) for slot in slots):
+            await server.leases.changed()
+        for slot in slots:
+            server.slots[slot].epoch += 1
+            server.slots[slot].owner = owner
+        rows = self._open_rows_by_slot()
+        acquired = Acquired(tuple(self._loaded(slot, rows.get(slot, [])) for slot in slots), server.now())
+        await server.faults.leave("slots.acquire")
+        return acquired
+
+    async def commit(self, writes: Sequence[SlotWrite]) -> datetime:
+        """See the port."""
+        return await self._server.faults.run("slots.commit", lambda: self._commit(writes))
+
+    async def release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """See the port."""
+        await self._server.faults.run("slots.release", lambda: self._release(writes, owner))
+
+    def _register(
+        self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None
+    ) -> dict[str, GroupRegistered]:
+        """Register as of one cut, and rename rows."""
+        server = self._server
+        cut = Cut(server.log.heads(), {slot: state.epoch for slot, state in enumerate(server.slots)})
+        registration = server.registry.register(groups, returning, cut)
+        for renamed in registration.renamed:
+            server.rows.rename(renamed)
+        return registration.registered
+
+    def _defended(self, slot: int, owner: Owner) -> bool:
+        """Tell whether the slot belongs to somebody else whose lease holds."""
+        present = self._server.slots[slot].owner
+        return present is not None and present.id != owner.id and self._server.leases.held_by(present.id)
+
+    def _open_rows_by_slot(self) -> Mapping[int, list[Row]]:
+        """Group the open rows, in one pass over them."""
+        rows: dict[int, list[Row]] = {}
+        for row in self._server.rows.opened():
+            rows.setdefault(row.slot, []).append(row)
+        return rows
+
+    def _loaded(self, slot: int, rows: Sequence[Row]) -> SlotLoaded:
+        """Give what a new owner finds."""
+        state = self._server.slots[slot]
+        return SlotLoaded(
+            slot=slot,
+            epoch=state.epoch,
+            marks=self._server.marks(slot),
+            settled={number: frozenset(positions) for number, positions in state.settled.items() if positions},
+            held=tuple((row.group, row.aggregate, row.aggregate_id) for row in rows),
+            live=tuple(row for row in rows if row.state in _GOES_ON),
+        )
+
+    def _commit(self, writes: Sequence[SlotWrite]) -> datetime:
+        """Guard, check, then write; nothing is written unless everything is."""
+        server = self._server
+        server.guard((write.slot, write.epoch) for write in writes)
+        server.rows.check(writes)
+        progress = [_packed(write) for write in writes]
+        now = server.now()
+        for write, packed in zip(writes, progress, strict=True):
+            state = server.slots[write.slot]
+            state.progress, state.progress_epoch = packed, state.epoch
+            for group, position in write.folded:
+                state.settled.get(group, set()).discard(position)
+            server.rows.apply(write, now)
+        return now
+
+    def _release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """Commit, then let the slots have no owner; sent again it finds nothing left to do."""
+        self._commit(writes)
+        for write in writes:
+            state = self._server.slots[write.slot]
+            if state.owner is not None and state.owner.id == owner.id:
+                state.owner = None
+        self._server.leases.wake()
+
+
+def _packed(write: SlotWrite) -> bytes:
+    """Pack a slot's marks as the database keeps them; raises `StoreDataError` for one that is none."""
+    try:
+        return pack(write.marks)
+    except ValueError as error:
+        msg = f"the marks of slot {write.slot} cannot be stored: {error}"
+        raise StoreDataError(msg) from error

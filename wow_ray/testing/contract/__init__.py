@@ -1,0 +1,46 @@
+"""The proof of an adapter: one suite for each port, which every adapter passes, the one in memory first.
+
+To prove an adapter of your own, write a `Harness` for it and subclass each suite where pytest collects it:
+
+    from wow_ray.testing.contract import EffectsContract, EventLogContract, Harness, LedgerContract, SlotsContract
+
+    class MyHarness:                       # fits the protocol `Harness`: an empty store and what is plugged into it
+        ...
+
+    class TestMyEventLog(EventLogContract):
+        @pytest.fixture
+        async def harness(self) -> AsyncIterator[Harness]:
+            async with my_empty_store() as store:
+                yield MyHarness(store)
+
+The suites speak through the ports alone, and read calendar time from the store's answers, so that a real database and
+one in memory pass the same tests. They need `pytest-asyncio` with `asyncio_mode = "auto"`. Each test's docstring names
+the rule of the contract, or the hard part, that it proves; the ports' own docstrings are the rest of the contract.
+"""
+
+import pytest
+
+for _module in (
+    "asking",
+    "effects",
+    "event_log",
+    "ledger",
+    "leases",
+    "overview",
+    "producing",
+    "refusing",
+    "registering",
+    "rows",
+    "slots",
+    "suite",
+):
+    pytest.register_assert_rewrite(f"{__name__}.{_module}")
+
+from wow_ray.testing.contract.effects import EffectsContract  # noqa: E402 - after their asserts are to be explained
+from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - as above
+from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
+from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as above
+from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
+from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
+
+__all__ = ["EffectsContract", "EventLogContract", "Harness", "LedgerContract", "OverviewContract", "SlotsContract"]
