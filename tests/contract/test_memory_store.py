@@ -16,7 +16,7 @@ from wow_ray.ports.slots import EffectMark
 from wow_ray.testing.clock import START, VirtualClock, at_rest
 from wow_ray.testing.contract.harness import Placed, order, ref_in_slot
 from wow_ray.testing.contract.memory import MemoryHarness
-from wow_ray.testing.contract.rows import is_fenced, owning, reloaded
+from wow_ray.testing.contract.rows import SUBSCRIPTIONS, is_fenced, owning, reloaded
 from wow_ray.testing.contract.suite import ALL, append, rows_of
 
 AWAY = StoreUnavailableError("the store is away")
@@ -182,11 +182,11 @@ async def test_the_stores_time_runs_with_the_clock_and_knows_no_steps(memory: Me
     await partition.put(partition.row(next_due=START + timedelta(minutes=3)))
 
     memory.clock.step(86_400)
-    before = await memory.partition.ledger.due([3], 10)
+    before = await memory.partition.ledger.due([3], SUBSCRIPTIONS, 10)
     await memory.clock.advance(180)
 
     assert list(before) == []
-    assert [row.id for row in await memory.partition.ledger.due([3], 10)] == ["r-1"]
+    assert [row.id for row in await memory.partition.ledger.due([3], SUBSCRIPTIONS, 10)] == ["r-1"]
     assert memory.store.now() == START + timedelta(minutes=3)
 
 

@@ -32,7 +32,7 @@ def parked(place: Place, stop: Stop, cause: Cause, *, now: datetime, dice: float
     A row that is `NOT_ENDING` is `PARKED`, but must not be begun while the old call may still run.
     """
     state, due = _standing(cause.reason, 0, now, dice, limits)
-    return _fresh(place, stop, cause, state=state, due=due, now=now)
+    return replace(_fresh(place, stop, cause, state=state, due=due, now=now), told=True)
 
 
 def spilled(place: Place, stop: Stop, cause: Cause, due: datetime, now: datetime) -> Row:
@@ -139,7 +139,7 @@ def stopped_again(row: Row, stop: Stop, cause: Cause, *, now: datetime, dice: fl
         return _changed(row, now, failure=cause.failure)
     retries = 0 if not same else row.retries + (row.state is State.RETRYING and not row.draining)
     state, due = _standing(cause.reason, retries, now, dice, limits)
-    moved = _moved(row, stop, cause, now, state=state, reason=cause.reason, next_due=due, skip_through=None)
+    moved = _moved(row, stop, cause, now, state=state, reason=cause.reason, next_due=due, skip_through=None, told=True)
     return replace(moved, retries=retries)
 
 
@@ -202,7 +202,7 @@ def ended(row: Row, now: datetime, outcome: State | None = None) -> Row:
 
 def held_back(row: Row, now: datetime) -> Row:
     """Stop an open row on purpose: `EXHAUSTED`, reason `OPERATOR`, errors kept (H41). A running drain stops as well."""
-    return _changed(row, now, state=State.EXHAUSTED, reason=Reason.OPERATOR, next_due=None)
+    return _changed(row, now, state=State.EXHAUSTED, reason=Reason.OPERATOR, next_due=None, told=True)
 
 
 def hurried(row: Row, now: datetime) -> Row:
@@ -290,4 +290,5 @@ def _drained_from_mark(row: Row, now: datetime, *, skip_through: tuple[int, int]
         retries=0,
         next_due=None,
         skip_through=skip_through,
+        told=True,
     )

@@ -94,7 +94,8 @@ class Row:
     `attempts` and `backpressure` are the budgets spent on the event at the mark, `retries` the parked retries used
     on it. `next_due` is by the store's clock: set while `WAITING` or `PARKED`, and kept while the single call of a
     parked retry runs. `begun`: a call of it has been begun and its end is not recorded. `skip_through`: an operator
-    asked to pass over the held events up to and including this (version, sequence).
+    asked to pass over the held events up to and including this (version, sequence). `told`: people were told of it; a
+    row that only ever waited within its budget begins and ends silently (P0).
     """
 
     id: str
@@ -119,6 +120,7 @@ class Row:
     etag: int
     parked_at: datetime
     updated_at: datetime
+    told: bool = False
 
     @property
     def stopped(self) -> tuple[int, int]:

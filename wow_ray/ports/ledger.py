@@ -89,8 +89,11 @@ class Ledger(Protocol):
         """Count the open rows by group and state."""
         ...
 
-    async def due(self, slots: Sequence[int], limit: int) -> Sequence[Row]:
-        """Give parked rows whose next retry is due by the store's clock, oldest first."""
+    async def due(self, slots: Sequence[int], subscriptions: Sequence[str], limit: int) -> Sequence[Row]:
+        """Give parked rows of these subscriptions whose next retry is due by the store's clock, oldest first.
+
+        Rows of a handler that the asking program does not have are left out, so that they never take others' place.
+        """
         ...
 
     async def attempts(self, row_id: str) -> Sequence[AttemptNote]:

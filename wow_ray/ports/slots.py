@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
     from wow_ray.failure import Failure
@@ -135,6 +135,15 @@ class SlotWrite:
     notices: tuple[Notice, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class GroupReset:
+    """Which group begins anew, and behind which position of every slot (0 = at the beginning)."""
+
+    group: str
+    number: int
+    to: int = 0
+
+
 class SlotStore(Protocol):
     """Slots, their owners and their progress."""
 
@@ -171,6 +180,18 @@ class SlotStore(Protocol):
 
         Raises `FencedError` naming slots with a newer epoch (nothing was written), `StoreDataError` when a value was
         refused (nothing was written), `StoreUnavailableError` with unknown outcome (send the same again).
+        """
+        ...
+
+    async def reset(
+        self, writes: Sequence[SlotWrite], reset: GroupReset, hook: Callable[[Any], Awaitable[None]] | None
+    ) -> int:
+        """Let a group begin anew, in one transaction; answers how many ledger rows were closed as `reset` (L6, H13).
+
+        `writes` are those of *every* slot of the store, with the group's new mark and generation in each; the group's
+        markers are deleted, its open rows stopped above `to` closed, and `hook(connection)` is awaited within the
+        transaction. Raises what `commit` and the hook raise; then nothing was changed. `ConflictError` = some slots are
+        somebody else's.
         """
         ...
 

@@ -40,9 +40,11 @@ class MemoryLedger:
         """See the port."""
         return await self._read(lambda: Counter((row.group, row.state) for row in self._rows.opened()))
 
-    async def due(self, slots: Sequence[int], limit: int) -> Sequence[Row]:
+    async def due(self, slots: Sequence[int], subscriptions: Sequence[str], limit: int) -> Sequence[Row]:
         """See the port."""
-        return await self._read(lambda: self._due(frozenset(slots))[:limit])
+        wanted = frozenset(subscriptions)
+        due = await self._read(lambda: self._due(frozenset(slots)))
+        return [row for row in due if row.subscription in wanted][:limit]
 
     async def attempts(self, row_id: str) -> Sequence[AttemptNote]:
         """See the port."""

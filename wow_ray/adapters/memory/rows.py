@@ -60,6 +60,10 @@ class Rows:
         for notice in write.notices:
             self._tell(notice)
 
+    def close(self, row: Row) -> None:
+        """Let a row be in the ended state that a reset gave it."""
+        self._put(row)
+
     def ask(self, intent: NewIntent, now: datetime) -> Intent:
         """Store an intent under its request, or give the one that is there."""
         _check_texts(intent.request_id, (intent.request_id, intent.actor, intent.reason, intent.row_id))

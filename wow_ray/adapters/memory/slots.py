@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from wow_ray.adapters.memory.effects import MemoryTransaction
 from wow_ray.adapters.memory.registry import Cut
-from wow_ray.errors import StoreDataError
-from wow_ray.policy.parked import Row, State
+from wow_ray.errors import ConflictError, StoreDataError
+from wow_ray.policy.parked import Row, State, ended
 from wow_ray.policy.progress import pack
-from wow_ray.ports.slots import Acquired, GroupDeclared, GroupRegistered, Owner, SlotLoaded, SlotWrite
+from wow_ray.ports.slots import Acquired, GroupDeclared, GroupRegistered, GroupReset, Owner, SlotLoaded, SlotWrite
 
 if TYPE_CHECKING:
     from wow_ray.adapters.memory.server import Server
@@ -51,6 +52,33 @@ class MemorySlotStore:
     async def commit(self, writes: Sequence[SlotWrite]) -> datetime:
         """See the port."""
         return await self._server.faults.run("slots.commit", lambda: self._commit(writes))
+
+    async def reset(
+        self, writes: Sequence[SlotWrite], reset: GroupReset, hook: Callable[[Any], Awaitable[None]] | None
+    ) -> int:
+        """See the port; the hook gets a connection of the factory, which is told how it ended."""
+        server = self._server
+        await server.faults.enter("slots.reset")
+        server.guard((write.slot, write.epoch) for write in writes)
+        if len({write.slot for write in writes}) != len(server.slots):
+            msg = f"{reset.group} can only be reset by the owner of all slots"
+            raise ConflictError(msg)
+        transaction = MemoryTransaction(server, None)
+        try:
+            if hook is not None:
+                await hook(transaction.connection)
+            self._commit(writes)
+            await transaction.commit()
+        finally:
+            await transaction.rollback()
+        for state in server.slots:
+            state.settled.pop(reset.number, None)
+        closing = [row for row in server.rows.opened() if row.group == reset.group and row.stopped_position > reset.to]
+        now = server.now()
+        for row in closing:
+            server.rows.close(ended(row, now, State.RESET))
+        await server.faults.leave("slots.reset")
+        return len(closing)
 
     async def release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
         """See the port."""

@@ -14,7 +14,7 @@ from wow_ray.ports.ledger import RowFilter
 from wow_ray.ports.slots import AttemptNote, Notice
 from wow_ray.testing.contract.asking import Asking
 from wow_ray.testing.contract.harness import Harness
-from wow_ray.testing.contract.rows import Owning, a_failure, owning
+from wow_ray.testing.contract.rows import SUBSCRIPTIONS, Owning, a_failure, owning
 from wow_ray.testing.contract.suite import Suite
 
 EVERY = frozenset(State)
@@ -131,8 +131,8 @@ class Reading(Suite):
             await partition.put(_due(partition, f"r-{n}", minutes))
 
         ledger = harness.partition.ledger
-        assert [row.id for row in await ledger.due([3], 10)] == ["r-2", "r-3", "r-0"]
-        assert [row.id for row in await ledger.due([3], 2)] == ["r-2", "r-3"]
+        assert [row.id for row in await ledger.due([3], SUBSCRIPTIONS, 10)] == ["r-2", "r-3", "r-0"]
+        assert [row.id for row in await ledger.due([3], SUBSCRIPTIONS, 2)] == ["r-2", "r-3"]
 
     async def test_only_parked_rows_are_due(self, harness: Harness) -> None:
         """P8, P0: exhausted ones wait for a person, running and waiting ones go on by themselves."""
@@ -140,7 +140,7 @@ class Reading(Suite):
         for state in State:
             await partition.put(replace(_due(partition, f"r-{state}", -5), state=state))
 
-        assert [row.id for row in await harness.partition.ledger.due([3], 100)] == ["r-parked"]
+        assert [row.id for row in await harness.partition.ledger.due([3], SUBSCRIPTIONS, 100)] == ["r-parked"]
 
     async def test_rows_are_due_in_the_slots_asked_for(self, harness: Harness) -> None:
         """S30: no slots, no rows."""
@@ -149,8 +149,18 @@ class Reading(Suite):
             await partition.put(_due(partition, f"r-{slot}", -slot, slot=slot))
 
         ledger = harness.partition.ledger
-        assert [row.id for row in await ledger.due([2, 4, 7], 10)] == ["r-4", "r-2"]
-        assert list(await ledger.due([], 10)) == []
+        assert [row.id for row in await ledger.due([2, 4, 7], SUBSCRIPTIONS, 10)] == ["r-4", "r-2"]
+        assert list(await ledger.due([], SUBSCRIPTIONS, 10)) == []
+
+    async def test_due_rows_of_handlers_that_are_gone_take_nobodys_place(self, harness: Harness) -> None:
+        """S92, P14: a program gets rows of the subscriptions it has, however many others are due."""
+        partition = await owning(harness)
+        gone = [replace(_due(partition, f"r-{n}", -n - 10), subscription="Sales.on_gone") for n in range(3)]
+        await partition.put(*gone, _due(partition, "r-here", -1))
+
+        ledger = harness.partition.ledger
+        assert [row.id for row in await ledger.due([3], SUBSCRIPTIONS, 1)] == ["r-here"]
+        assert list(await ledger.due([3], (), 10)) == []
 
     async def test_the_history_of_a_row_is_kept_oldest_first(self, harness: Harness) -> None:
         """P4: across commits and kinds, with failures and without."""

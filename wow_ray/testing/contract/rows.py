@@ -22,6 +22,10 @@ def a_failure(message: str = "no such buyer", *, type_: str = "shop.UnknownBuyer
     return Failure(Category.RECOVERABLE, "default", type_, message, "Traceback: …", fingerprint)
 
 
+SUBSCRIPTIONS = ("Sales.on_paid",)
+"""What a program asks due rows for: the subscriptions it has."""
+
+
 class Owning:
     """One owner with its slots, as a partition would hold them: registered groups, epochs, the store's time."""
 

@@ -1,0 +1,235 @@
+"""Attempts: one lane's next events, one call each, in order.
+
+The pipeline of an event: decode, fold state if wanted, call, settle. The hot path (an async handler that needs nothing
+but the event and does not wait) makes its call directly; every other goes through `Calls`. What an attempt ends in is
+carried out by `Outcomes`; this module only finds out what it was. An attempt begins only while the lease holds (L3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from wow_ray.errors import StoreUnavailableError, UndecodableError
+from wow_ray.events import AggregateRef
+from wow_ray.handlers.contexts import ProjectContext, ReactContext
+from wow_ray.names import invocation_key
+from wow_ray.policy.classify import control_flow
+from wow_ray.runtime.calls import Attempt, Interrupted, late
+from wow_ray.runtime.decoding import decode, event_of, state_event_of
+from wow_ray.runtime.lane import NOTHING_SPENT, Status
+from wow_ray.runtime.stepping import Suspended
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from wow_ray.ports.clock import Clock
+    from wow_ray.ports.slots import Lease
+    from wow_ray.runtime.calls import Calls
+    from wow_ray.runtime.effectively_once import EffectivelyOnce
+    from wow_ray.runtime.group import Handler
+    from wow_ray.runtime.lane import Cell, Lane
+    from wow_ray.runtime.states import States
+    from wow_ray.runtime.workers import Workers
+
+QUOTA = 16
+"""Events of one lane handled before the lane goes to the end of its queue."""
+
+
+class Outcomes(Protocol):
+    """What is done with the end of an attempt."""
+
+    def succeeded(self, lane: Lane, cell: Cell) -> None:
+        """The event is done."""
+
+    def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
+        """The attempt counts as failed."""
+
+    def unreadable(self, lane: Lane, cell: Cell, error: UndecodableError) -> None:
+        """This program cannot read the event; no call was made."""
+
+    def idle(self, lane: Lane) -> None:
+        """The lane's queue is empty, or it has used its quota."""
+
+    def interrupted(self, lane: Lane) -> None:
+        """The call was ended by our own stopping, or never began; nothing is charged."""
+
+    def unavailable(self, lane: Lane) -> None:
+        """Our own store could not be asked for what the call needs; nothing is charged."""
+
+    def lease_lost(self) -> None:
+        """The lease is not sure; no call may begin."""
+
+    def command(self, lane: Lane) -> None:
+        """An operator's command waits for this lane; it is not run on."""
+
+
+class Attempts:
+    """Runs lanes for the workers of one partition."""
+
+    def __init__(
+        self,
+        *,
+        context: str,
+        key_prefix: str,
+        clock: Clock,
+        lease: Lease,
+        states: States,
+        calls: Calls,
+        once: EffectivelyOnce,
+        outcomes: Outcomes,
+        workers: Workers,
+    ) -> None:
+        """`context` and `key_prefix` are the app's."""
+        self._app = context
+        self._key_prefix = key_prefix
+        self._clock = clock
+        self._lease = lease
+        self._states = states
+        self._calls = calls
+        self._once = once
+        self._outcomes = outcomes
+        self._workers = workers
+
+    async def run(self, lane: Lane, task: asyncio.Task[None]) -> None:  # noqa: C901, PLR0912 - the hot path, one branch for each end
+        """Handle the lane's next events until it is idle, waits, is parked, or has used its quota."""
+        outcomes, clock, lease, workers = self._outcomes, self._clock.monotonic, self._lease, self._workers
+        group = lane.group
+        handlers, catch_all = group.handlers, group.catch_all
+        for _ in range(QUOTA):
+            if not lane.queue:
+                break
+            cell = lane.queue[0]
+            if clock() >= lease.valid_until:
+                outcomes.lease_lost()
+            if workers.closed or (group.paused and group.probe_lane is not lane):
+                outcomes.interrupted(lane)
+                return
+            row = cell.row
+            handler = handlers.get((row.aggregate, row.type)) or catch_all.get(row.aggregate)
+            try:
+                if handler is None:
+                    await self._fold(lane, cell)
+                    error = None
+                elif handler.plain and not lane.retrying:
+                    ended = self._direct(lane, cell, handler)
+                    error = (
+                        await self._calls.watched(Attempt(lane, cell, handler, task), ended)
+                        if isinstance(ended, Suspended)
+                        else ended
+                    )
+                else:
+                    error = await self._call(Attempt(lane, cell, handler, task))
+            except UndecodableError as problem:
+                if lane.status is Status.RUNNING:
+                    outcomes.unreadable(lane, cell, problem)
+                return
+            except (Interrupted, StoreUnavailableError) as reason:
+                if lane.status is Status.RUNNING:
+                    (outcomes.interrupted if isinstance(reason, Interrupted) else outcomes.unavailable)(lane)
+                return
+            if lane.status is not Status.RUNNING:
+                return
+            if error is not None and handler is not None:
+                outcomes.failed(lane, cell, handler, error)
+                return
+            outcomes.succeeded(lane, cell)
+            if lane.commands is not None:
+                outcomes.command(lane)
+                return
+        outcomes.idle(lane)
+
+    def _direct(self, lane: Lane, cell: Cell, handler: Handler) -> BaseException | Suspended | None:
+        """Call a plain handler: `None` = done, an error = failed, `Suspended` = it waits for something."""
+        row = cell.row
+        body = cell.body
+        if body is None or lane.spent is not NOTHING_SPENT:
+            key = (row.aggregate, row.type)
+            body = decode(row, lane.group.events.get(key))
+            if key in lane.group.shared:
+                cell.body = body
+        ref = lane.ref
+        if ref is None:
+            ref = lane.ref = AggregateRef(self._app, row.aggregate, row.aggregate_id)
+        argument = body if handler.body_only else event_of(row, body, ref)
+        started = self._clock.monotonic()
+        try:
+            if handler.wants_context:
+                coroutine = handler.function(argument, self._context(lane, cell, handler, ref))
+            else:
+                coroutine = handler.function(argument)
+            context = self._calls.fresh_context()
+            waits_for = context.run(coroutine.send, None)
+        except StopIteration:
+            return late(handler.timeout) if self._clock.monotonic() - started > handler.timeout else None
+        except BaseException as error:
+            if control_flow(error):
+                raise
+            return error
+        return Suspended(coroutine, context, waits_for)
+
+    async def _call(self, attempt: Attempt) -> BaseException | None:
+        """Call a handler that wants state, a connection or a thread, or a parked retry with its own timeout."""
+        lane, cell, handler = attempt.lane, attempt.cell, attempt.handler
+        row = cell.row
+        body = decode(row, lane.group.events.get((row.aggregate, row.type)))
+        ref = AggregateRef(self._app, row.aggregate, row.aggregate_id)
+        argument: Any = body
+        if handler.spec.wants_state is not None:
+            try:
+                state = await self._states.at(lane, cell, handler.spec.wants_state)
+            except (UndecodableError, StoreUnavailableError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the author's `apply` failed: that is this attempt's failure
+                return error
+            argument = state_event_of(row, body, ref, state)
+        else:
+            await self._fold(lane, cell)
+            if not handler.body_only:
+                argument = event_of(row, body, ref)
+        if handler.wants_connection:
+            return await self._once.call(
+                attempt, argument, lambda connection: self._begun(lane, cell, handler, ref, connection)
+            )
+        self.still_allowed(lane)
+        if handler.wants_context:
+            return await self._calls.invoke(attempt, argument, self._context(lane, cell, handler, ref))
+        return await self._calls.invoke(attempt, argument)
+
+    def _begun(self, lane: Lane, cell: Cell, handler: Handler, ref: AggregateRef, connection: object) -> object:
+        """Make the `ctx` of a call whose connection has come, if the call may still begin."""
+        self.still_allowed(lane)
+        return self._context(lane, cell, handler, ref, connection)
+
+    def still_allowed(self, lane: Lane) -> None:
+        """Look again after a wait; raises `Interrupted` when no call may begin now (L3, H9)."""
+        late_for_lease = self._clock.monotonic() >= self._lease.valid_until
+        if lane.status is not Status.RUNNING or self._workers.closed or late_for_lease:
+            raise Interrupted
+
+    async def _fold(self, lane: Lane, cell: Cell) -> None:
+        """Take an event that no handler wants the state of into the aggregate's states."""
+        for cls in lane.group.state_classes.get(cell.row.aggregate, ()):
+            try:
+                await self._states.at(lane, cell, cls)
+            except (UndecodableError, StoreUnavailableError):
+                raise
+            except Exception:  # noqa: BLE001 - shows again, and is charged, where a handler wants the state
+                lane.group.forget_states(lane.key)
+
+    def _context(
+        self,
+        lane: Lane,
+        cell: Cell,
+        handler: Handler,
+        ref: AggregateRef,
+        connection: Any = None,  # noqa: ANN401 - the driver's own
+    ) -> ReactContext | ProjectContext:
+        """Make the call's `ctx`; its attempt counts the event's calls in the row it is in (live budget or parked)."""
+        row = cell.row
+        key = invocation_key(handler.key_name, row.aggregate_id, row.version, row.sequence, self._key_prefix)
+        attempt = lane.spent.attempts + lane.spent.backpressure + 1
+        if lane.row is not None and lane.retrying:
+            attempt = lane.row.retries + 1
+        if connection is not None:
+            return ProjectContext(key, attempt, handler.subscription, ref, connection)
+        return ReactContext(key, attempt, handler.subscription, ref)

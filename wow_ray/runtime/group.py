@@ -1,0 +1,245 @@
+"""One group in one partition: its handlers, its lanes, its share of the workers.
+
+Handlers of a group share a checkpoint per slot and a lane per aggregate, so one aggregate's events are handled in log
+order across them (H3). Live lanes and drains stand in two queues; drains get at most half of the group's permits and
+alternate with live work, so neither starves (H30, H35).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any
+
+from wow_ray.policy.decide import Limits
+from wow_ray.runtime.lane import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from wow_ray.events import EventSpec
+    from wow_ray.handlers.specs import GroupSpec, HandlerSpec
+    from wow_ray.runtime.deadlines import Call
+    from wow_ray.runtime.lane import Key, Lane
+
+TypeKey = tuple[str, str]
+"""An event type: (aggregate's name, type's name)."""
+
+MAX_STATES = 10_000
+"""How many folded states a group keeps for aggregates that are idle; others are folded again when needed."""
+
+
+class Handler:
+    """One handler, ready to be called."""
+
+    __slots__ = (
+        "aggregate",
+        "blocking",
+        "body_only",
+        "function",
+        "key_name",
+        "limits",
+        "lists",
+        "parked",
+        "plain",
+        "spec",
+        "subscription",
+        "timeout",
+        "wants_connection",
+        "wants_context",
+        "wants_state",
+    )
+
+    def __init__(self, spec: HandlerSpec, function: Callable[..., Any], key_name: str) -> None:
+        """Bind the spec to the processor's function.
+
+        `key_name` is the name the subscription was first registered under (H28).
+        """
+        self.spec = spec
+        self.function = function
+        self.key_name = key_name
+        self.subscription = spec.subscription
+        self.aggregate = spec.aggregate
+        self.blocking = spec.blocking
+        self.body_only = spec.body_only
+        self.wants_state = spec.wants_state is not None
+        self.wants_connection = spec.wants_connection
+        self.wants_context = spec.wants_context
+        self.limits = Limits(spec.budget, spec.backpressure, spec.systemic)
+        self.parked = spec.parked
+        self.lists = spec.lists
+        self.timeout = spec.budget.timeout
+        self.plain = not (spec.blocking or spec.wants_connection or self.wants_state)
+        """An async handler that needs nothing but the event: the hot path."""
+
+
+class Group:
+    """A group's lanes and counters. Mutable and hot: plain attributes."""
+
+    __slots__ = (
+        "active",
+        "aggregates",
+        "catch_all",
+        "ceiling",
+        "closed",
+        "drains",
+        "drains_ceiling",
+        "drains_running",
+        "events",
+        "failures",
+        "handled",
+        "handlers",
+        "lanes",
+        "name",
+        "number",
+        "open",
+        "paused",
+        "probe",
+        "probe_lane",
+        "ready",
+        "running",
+        "settled",
+        "shared",
+        "spec",
+        "state_classes",
+        "states",
+        "stuck",
+        "turn",
+    )
+
+    def __init__(
+        self,
+        spec: GroupSpec,
+        number: int,
+        handlers: Sequence[Handler],
+        events: Mapping[TypeKey, EventSpec],
+        ceiling: int,
+    ) -> None:
+        """Begin without work; `events` are all types the program knows.
+
+        `ceiling` how many of its calls run at once here.
+        """
+        self.spec = spec
+        self.name = spec.name
+        self.number = number
+        by_name = {handler.subscription: handler for handler in handlers}
+        self.handlers = {key: by_name[found.subscription] for key, found in spec.types.items()}
+        self.catch_all = {aggregate: by_name[found.subscription] for aggregate, found in spec.catch_all.items()}
+        self.events = events
+        self.shared = frozenset(key for key, spec in events.items() if spec.frozen)
+        """Types whose bodies cannot be changed, so that the handlers of one read share them (H31)."""
+        self.state_classes: dict[str, tuple[type[Any], ...]] = {
+            aggregate: tuple(
+                {
+                    handler.spec.wants_state: None
+                    for handler in handlers
+                    if handler.spec.wants_state is not None and handler.aggregate == aggregate
+                }
+            )
+            for aggregate in spec.aggregates
+        }
+        self.aggregates = spec.aggregates
+        for handler in handlers:
+            handler.plain = handler.plain and handler.aggregate not in spec.aggregates
+        """Aggregates of which every type is read, because a state is folded from all of them (H21)."""
+        self.lanes: dict[Key, Lane] = {}
+        self.ready: deque[Lane] = deque()
+        self.drains: deque[Lane] = deque()
+        self.ceiling = ceiling
+        self.drains_ceiling = max(1, ceiling // 2)
+        self.running = 0
+        self.drains_running = 0
+        self.turn = True
+        self.active = False
+        """Whether the workers have it in their round."""
+        self.closed = False
+        """No call begins and no page is taken: the group is being reset."""
+        self.paused = False
+        self.probe_lane: Lane | None = None
+        """The lane that is called alone while the group is paused; `None` = the next one that is ready."""
+        self.probe: Lane | None = None
+        """The probe lane once its time has come."""
+        self.open = 0
+        """Positions dispatched and not yet committed as settled; at most W (P5, L2)."""
+        self.settled = 0
+        """Positions settled since the last commit's snapshot."""
+        self.handled = self.failures = 0
+        self.states: OrderedDict[tuple[type[Any], Key], tuple[int, int, Any]] = OrderedDict()
+        self.stuck: dict[Key, Call] = {}
+        """Aggregates whose last call has not ended in its grace period; no further call until it has (B4)."""
+
+    def take(self) -> Lane | None:
+        """Give the next lane that may run now, or `None`; a paused group gives its probe only."""
+        if self.running >= self.ceiling or self.closed:
+            return None
+        if self.paused:
+            return self._probe()
+        drains, ready = self.drains, self.ready
+        while drains and self.drains_running < self.drains_ceiling and (self.turn or not ready):
+            lane = drains.popleft()
+            if lane.status is Status.READY:
+                self.turn = False
+                return lane
+        while ready:
+            lane = ready.popleft()
+            if lane.status is Status.READY:
+                self.turn = True
+                return lane
+        return None
+
+    def _probe(self) -> Lane | None:
+        """Give the probe when its time has come; when the probing lane has left, the next one that is ready (W4)."""
+        lane, self.probe = self.probe, None
+        if lane is not None:
+            return lane if lane.status is Status.READY else None
+        if self.probe_lane is not None and self.probe_lane.status is not Status.GONE:
+            return None
+        self.probe_lane = None
+        while self.ready:
+            lane = self.ready.popleft()
+            if lane.status is Status.READY:
+                self.probe_lane = lane
+                return lane
+        return None
+
+    def takes_page(self, room: int) -> bool:
+        """Tell whether the feed may hand it events: it has at most `room` open, and is neither paused nor closed (H7).
+
+        A paused group whose last probe has left takes a page all the same: somebody has to probe (W4).
+        """
+        return self.open <= room and not self.closed and (not self.paused or self.lacks_probe())
+
+    def lacks_probe(self) -> bool:
+        """Tell whether the group is paused and nobody is left to probe with: the feed has to bring somebody (W4)."""
+        gone = self.probe_lane is None or self.probe_lane.status is Status.GONE
+        return self.paused and gone and not self.ready
+
+    def has_work(self) -> bool:
+        """Tell whether `take` could give a lane once permits allow it."""
+        if self.closed:
+            return False
+        if not self.paused:
+            return bool(self.ready or self.drains)
+        if self.probe is not None:
+            return True
+        return bool(self.ready) and (self.probe_lane is None or self.probe_lane.status is Status.GONE)
+
+    def handler_of(self, aggregate: str, type_name: str) -> Handler | None:
+        """Give the handler that takes events of this type, or `None`."""
+        return self.handlers.get((aggregate, type_name)) or self.catch_all.get(aggregate)
+
+    def wants(self, aggregate: str, type_name: str) -> bool:
+        """Tell whether events of this type come into the group's lanes, to be handled or only folded."""
+        return (aggregate, type_name) in self.handlers or aggregate in self.aggregates
+
+    def remember_state(self, cls: type[Any], key: Key, version: int, sequence: int, state: object) -> None:
+        """Keep the state as of that event, forgetting the one unused for longest when there are too many."""
+        states = self.states
+        states[cls, key] = (version, sequence, state)
+        states.move_to_end((cls, key))
+        if len(states) > MAX_STATES:
+            states.popitem(last=False)
+
+    def forget_states(self, key: Key) -> None:
+        """Fold the aggregate's states anew when next wanted."""
+        for cls in self.state_classes.get(key[0], ()):
+            self.states.pop((cls, key), None)

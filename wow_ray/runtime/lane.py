@@ -1,0 +1,145 @@
+"""A lane: one aggregate's events for one group, one at a time.
+
+A plain object in the partition's process (an actor would be a process, a task would cost more than most handlers). It
+exists while it has work and is dropped when idle. A lane *with a ledger row* is being drained: its work comes from
+the aggregate's own stream, whose positions are settled already as held, and what arrives live meanwhile waits in
+`later` (P11, H2, H50).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from wow_ray.policy.decide import Spent
+
+if TYPE_CHECKING:
+    from wow_ray.events import AggregateRef, StoredEvent
+    from wow_ray.failure import Failure
+    from wow_ray.policy.parked import Row
+    from wow_ray.ports.ledger import Intent
+    from wow_ray.runtime.group import Group
+    from wow_ray.runtime.slot import Slot
+
+MAX_QUEUE = 64
+"""How many events wait in one lane; beyond that the aggregate spills (P5)."""
+
+NOTHING_SPENT = Spent()
+Key = tuple[str, str]
+"""An aggregate inside a group: (aggregate's name, id)."""
+
+
+def digest(key: Key) -> bytes:
+    """Give the 128-bit digest that stands for an aggregate among the held ones (H49).
+
+    Cryptographic, because ids are users' input and a collision would hold an event without a row.
+    """
+    return blake2b(f"{key[0]}\x00{key[1]}".encode(), digest_size=16).digest()
+
+
+class Status(IntEnum):
+    """Where a lane is. Every lane is in exactly one place, and only the place it is in moves it on."""
+
+    READY = 1
+    """In its group's ready queue."""
+    RUNNING = 2
+    """Taken by a worker."""
+    WAITING = 3
+    """In the timers, until its next attempt."""
+    READING = 4
+    """A drain that waits for its begin to be durable or for a page of its stream."""
+    GONE = 5
+    """Dropped: idle, parked, or its slot was lost."""
+
+
+class Cell:
+    """One event on its way: the stored row, and the decoded body once somebody wanted it.
+
+    Shared by the groups of a page.
+    """
+
+    __slots__ = ("body", "position", "row")
+
+    def __init__(self, row: StoredEvent) -> None:
+        """Hold the row; nothing is decoded yet."""
+        self.row = row
+        self.position = row.position
+        self.body: Any = None
+
+
+class Lane:
+    """One aggregate's events for one group. Mutable and hot: plain attributes."""
+
+    __slots__ = (
+        "abandoned",
+        "accepting",
+        "bound",
+        "commands",
+        "complete",
+        "due",
+        "first_cause",
+        "group",
+        "key",
+        "later",
+        "queue",
+        "ref",
+        "resume_at",
+        "retrying",
+        "row",
+        "slot",
+        "spent",
+        "status",
+        "ticket",
+    )
+
+    def __init__(self, group: Group, slot: Slot, key: Key) -> None:
+        """Begin empty and ready."""
+        self.group = group
+        self.slot = slot
+        self.key = key
+        self.queue: list[Cell] = []
+        self.status = Status.READY
+        self.spent: Spent = NOTHING_SPENT
+        self.abandoned = False
+        """The call under way was given up: it does not end, and its permit was given back (H25)."""
+        self.due = 0.0
+        """When the next attempt may begin, monotonic; in the past = at once."""
+        self.ticket = 0
+        """Raised whenever a timer set for this lane is to be forgotten."""
+        self.first_cause: Failure | None = None
+        self.ref: AggregateRef | None = None
+        """What handlers are told of the aggregate, made with the first call."""
+        self.commands: list[Intent] | None = None
+        """Intents that wait for the present call to end (H41)."""
+        # --- of a drain only
+        self.row: Row | None = None
+        self.retrying = False
+        """The next call is a parked retry: one call, with the parked timeout."""
+        self.bound = 0
+        """The position to drain to: everything at or below is held or handled (H2)."""
+        self.resume_at: tuple[int, int] = (0, 0)
+        """The (version, sequence) from which the stream is read next."""
+        self.accepting = False
+        """Live events above `bound` may wait in `later`."""
+        self.later: list[Cell] = []
+        self.complete = False
+        """Everything of the stream up to `bound` has been queued."""
+
+    def settle(self, cell: Cell) -> None:
+        """Note that a live event is done or held: it counts for the next commit."""
+        del self.slot.progress[self.group.number].unfinished[cell.position]
+        self.slot.dirty = True
+        self.group.settled += 1
+
+    def hold_queue(self) -> None:
+        """Let every waiting live event settle as held: from here on a ledger row stands for them."""
+        for cell in self.queue:
+            self.settle(cell)
+
+    def hold_later(self) -> None:
+        """Let the live events that arrived during a drain settle as held; the drain will read them."""
+        for cell in self.later:
+            self.settle(cell)
+        self.later.clear()
+        self.accepting = False

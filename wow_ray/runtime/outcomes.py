@@ -1,0 +1,234 @@
+"""What is done with the end of an attempt: settle, wait, pause or park.
+
+A failure becomes a category, the category and what was spent become a decision, and the decision is carried out: one
+`match` over a closed set. Nothing here decides; nothing in `policy` acts.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from wow_ray.failure import Category, capture
+from wow_ray.policy.classify import Classified, classify
+from wow_ray.policy.decide import Park, Pause, Retry, SlowDown, decide
+from wow_ray.policy.retry_after import retry_after_of
+from wow_ray.runtime.lane import NOTHING_SPENT, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from wow_ray.errors import UndecodableError
+    from wow_ray.policy.classify import Classifier
+    from wow_ray.ports.clock import Clock, Dice
+    from wow_ray.runtime.drains import Drains
+    from wow_ray.runtime.group import Group, Handler
+    from wow_ray.runtime.lane import Cell, Lane
+    from wow_ray.runtime.lease_gate import LeaseGate
+    from wow_ray.runtime.parking import Parking
+    from wow_ray.runtime.timers import Timers
+    from wow_ray.runtime.unparking import Unparking
+    from wow_ray.runtime.workers import Workers
+
+log = logging.getLogger("wow_ray.outcomes")
+
+PROBE = Classified(Category.SYSTEMIC, "probe")
+SPILL_WAIT = 5.0
+"""A longer wait goes through the ledger instead of holding the lane in memory (P5, H6)."""
+UNAVAILABLE_WAIT = 0.5
+
+
+class Facts(Protocol):
+    """The partition, as the outcomes see it."""
+
+    def store_now(self) -> datetime:
+        """The store's time, carried on by the monotonic clock."""
+
+    def command(self, lane: Lane) -> None:
+        """An operator's command waits for the lane."""
+
+
+class Verdicts:
+    """How failures are classified here: the application's classifiers, then the modules' (K1)."""
+
+    def __init__(
+        self,
+        application: Sequence[Classifier],
+        modules: Sequence[Classifier],
+        wants_jitter: Callable[[BaseException], bool],
+    ) -> None:
+        """`wants_jitter` tells errors whose retries must not go in lock-step, such as deadlocks (H34)."""
+        self.application = application
+        self.modules = modules
+        self.wants_jitter = wants_jitter
+        self._said: set[object] = set()
+
+    def of(self, error: BaseException, handler: Handler) -> Classified:
+        """Classify one failed attempt, anew each time (K6)."""
+        return classify(error, handler.subscription, handler.lists, self.application, self.modules, self._broken)
+
+    def _broken(self, classifier: Classifier, error: BaseException) -> None:
+        """Say once that a classifier does not work; it then counts as having no opinion (K8)."""
+        if classifier not in self._said:
+            self._said.add(classifier)
+            log.error("classifier %r failed and counts as having no opinion", classifier, exc_info=error)
+
+
+class Settling:
+    """Carries out what attempts end in, for one partition."""
+
+    def __init__(
+        self,
+        *,
+        partition: Facts,
+        clock: Clock,
+        dice: Dice,
+        verdicts: Verdicts,
+        timers: Timers,
+        workers: Workers,
+        parking: Parking,
+        unparking: Unparking,
+        drains: Drains,
+        lease: LeaseGate,
+    ) -> None:
+        """Hold the parts of the partition."""
+        self._partition = partition
+        self._clock = clock
+        self._dice = dice
+        self._verdicts = verdicts
+        self._timers = timers
+        self._workers = workers
+        self._parking = parking
+        self._unparking = unparking
+        self._drains = drains
+        self._lease = lease
+
+    def succeeded(self, lane: Lane, cell: Cell) -> None:
+        """Settle the event; a success gives the aggregate its budget back (D6) and ends a pause of its group (W4)."""
+        if lane.row is None:
+            lane.settle(cell)
+        else:
+            self._unparking.drained(lane, cell)
+        del lane.queue[0]
+        lane.spent = NOTHING_SPENT
+        lane.first_cause = None
+        lane.due = 0.0
+        lane.group.handled += 1
+        if lane.group.paused and lane.group.probe_lane is lane:
+            self._unpause(lane.group)
+
+    def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
+        """Classify, decide, carry out."""
+        group = lane.group
+        group.failures += 1
+        group.forget_states(lane.key)
+        classified = self._verdicts.of(error, handler)
+        if lane.first_cause is None:
+            lane.first_cause = capture(error, classified.category, classified.source)
+        now = self._clock.monotonic()
+        asked = retry_after_of(error, self._partition.store_now(), handler.limits.backpressure.retry_after_cap)
+        if lane.row is not None and lane.retrying:
+            self._unparking.retry_failed(lane, handler, classified, error, asked)
+            self._command_after_failure(lane)
+            return
+        decision = decide(
+            classified,
+            lane.spent,
+            handler.limits,
+            now,
+            self._dice(),
+            asked,
+            jittered=self._verdicts.wants_jitter(error),
+        )
+        if group.paused and group.probe_lane is lane and not isinstance(decision, Park):
+            # A probe that fails otherwise is still no success: nothing is charged and another probe follows (W4).
+            decision = decide(PROBE, lane.spent, handler.limits, now, self._dice(), asked)
+        match decision:
+            case Retry(at, spent) | SlowDown(at, spent):
+                lane.spent = spent
+                self._wait(lane, handler, at, error, classified)
+            case Pause(at, spent):
+                lane.spent = spent
+                self._pause(lane, handler, at, error)
+            case Park(reason, spent):
+                lane.spent = spent
+                self._parking.park(lane, cell, handler, reason, capture(error, classified.category, classified.source))
+            case _:
+                assert_never(decision)
+        self._command_after_failure(lane)
+
+    def _command_after_failure(self, lane: Lane) -> None:
+        """Apply a command that waited for the failed call, before the lane waits for its next one (H41)."""
+        if lane.commands is None:
+            return
+        if lane.status is Status.GONE:
+            self._partition.command(lane)
+        else:
+            self._timers.forget(lane)
+            self.command(lane)
+
+    def unreadable(self, lane: Lane, cell: Cell, error: UndecodableError) -> None:
+        """Park the aggregate without a call (P14, H21)."""
+        self._parking.unreadable(lane, cell, error)
+
+    def idle(self, lane: Lane) -> None:
+        """Go on with what came meanwhile, read on in a drain, or drop the lane."""
+        if lane.queue:
+            self._workers.ready(lane)
+        elif lane.row is not None:
+            self._drains.finished(lane)
+        else:
+            lane.status = Status.GONE
+            del lane.group.lanes[lane.key]
+
+    def interrupted(self, lane: Lane) -> None:
+        """Put the lane back as it was."""
+        self._workers.ready(lane)
+
+    def unavailable(self, lane: Lane) -> None:
+        """Try again shortly; our own store could not be asked, which is nobody's attempt."""
+        self._timers.set(lane, self._clock.monotonic() + UNAVAILABLE_WAIT)
+
+    def lease_lost(self) -> None:
+        """Begin no call until the lease is sure again (L3)."""
+        self._lease.lost()
+
+    def command(self, lane: Lane) -> None:
+        """Leave the lane to the operator's command that waits for it."""
+        lane.status = Status.READING
+        self._partition.command(lane)
+
+    def due(self, lane: Lane) -> None:
+        """Bring a lane whose wait is over back to the workers."""
+        self._workers.ready(lane)
+
+    def _wait(self, lane: Lane, handler: Handler, at: float, error: BaseException, classified: Classified) -> None:
+        wait = at - self._clock.monotonic()
+        if wait > SPILL_WAIT:
+            self._parking.spill(lane, handler, wait, capture(error, classified.category, classified.source))
+            return
+        self._timers.set(lane, at)
+
+    def _pause(self, lane: Lane, handler: Handler, at: float, error: BaseException) -> None:
+        """Stop the group here and call this entry alone until it succeeds (D3); a drain pauses nobody (W2)."""
+        group = lane.group
+        if lane.row is not None:
+            self._timers.set(lane, at)
+            return
+        if group.paused and group.probe_lane is not lane:
+            self._workers.ready(lane)
+            return
+        if not group.paused:
+            failure = capture(error, Category.SYSTEMIC, "pause")
+            said = f"{failure.type}: {failure.message[:200]}"
+            log.error("%s: paused, its surroundings fail (%s); probing until they are back", handler.subscription, said)
+        group.paused = True
+        group.probe_lane = lane
+        self._timers.set(lane, at)
+
+    def _unpause(self, group: Group) -> None:
+        log.warning("%s: the probe succeeded, going on", group.name)
+        group.paused = False
+        group.probe_lane = group.probe = None
+        self._workers.activate(group)

@@ -1,0 +1,207 @@
+"""An app in one process: its resources, its partitions, and the sweep for due rows.
+
+`Service` is what `wow-ray dev` runs and what the test kit runs on memory adapters. It registers the groups once,
+opens the resources once, gives each partition its share of the slots, and starts a partition anew when its log went
+back. A partition that ended for any other reason ends the service: somebody else owns its slots, or a fault of ours
+must not be hidden.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from wow_ray.errors import StoreUnavailableError
+from wow_ray.handlers.resources import Resources
+from wow_ray.policy.slots import shares
+from wow_ray.runtime.assembly import declared, groups_of
+from wow_ray.runtime.outcomes import Verdicts
+from wow_ray.runtime.pace import Pace
+from wow_ray.runtime.partition import LogRewoundError, Partition
+from wow_ray.runtime.resetting import reset
+from wow_ray.runtime.sweep import Sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+    from typing import Literal
+
+    from wow_ray.handlers.specs import AppSpec
+    from wow_ray.policy.classify import Classifier
+    from wow_ray.ports.clock import Clock, Dice
+    from wow_ray.ports.ledger import Intent
+    from wow_ray.ports.slots import Owner
+    from wow_ray.ports.stores import ClientStores, PartitionStores
+
+log = logging.getLogger("wow_ray.service")
+
+
+class Service:
+    """Runs an app's partitions while inside `async with`; enter and leave it in one task."""
+
+    def __init__(
+        self,
+        spec: AppSpec,
+        stores: Callable[[], AbstractAsyncContextManager[PartitionStores]],
+        client: ClientStores,
+        *,
+        owner: Callable[[str], Owner],
+        clock: Clock,
+        dice: Dice,
+        ids: Callable[[], str],
+        modules: Sequence[Classifier],
+        wants_jitter: Callable[[BaseException], bool],
+        partitions: int = 1,
+        pace: Pace | None = None,
+        overrides: Mapping[Any, Any] | None = None,
+        returning: Literal["stored", "end"] | None = None,
+    ) -> None:
+        """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
+
+        `modules` are the modules' classifiers; `overrides` are resources given from outside; `returning` says where a
+        group goes on that was away (L5).
+        """
+        self.spec = spec
+        self.client = client
+        self.partitions: list[Partition] = []
+        self._stores = stores
+        self._owner = owner
+        self._clock = clock
+        self._dice = dice
+        self._ids = ids
+        self._modules = modules
+        self._wants_jitter = wants_jitter
+        self._count = partitions
+        self._pace = pace or Pace()
+        self._returning = returning
+        self._resources = Resources(spec.providers, overrides)
+        self._stacks: dict[int, AsyncExitStack] = {}
+        self._keepers: list[asyncio.Task[None]] = []
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.processors: dict[type[Any], Any] = {}
+        self._resets: set[asyncio.Task[None]] = set()
+        self._sweep = Sweep(client.ledger, clock, self)
+
+    async def __aenter__(self) -> Self:
+        """Open the resources, register the groups, take all slots.
+
+        Raises before anything is handled when something is wrong.
+        """
+        await self._resources.__aenter__()
+        try:
+            for cls in self.spec.processors():
+                self.processors[cls] = await self._resources.build(cls)
+            slots = await self.client.slots.slot_count()
+            self._registered = await self.client.slots.register(declared(self.spec), self._returning)
+            for index, share in enumerate(shares(slots, min(self._count, slots))):
+                self.partitions.append(await self._started(index, share))
+                self._keepers.append(asyncio.get_running_loop().create_task(self._kept(index, share)))
+        except BaseException as error:
+            await self._close(type(error), error, error.__traceback__)
+            raise
+        self._sweeping = asyncio.get_running_loop().create_task(self._sweep.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop in order: calls under way may end, everything is committed, all is given up and closed."""
+        await self._close(kind, error, trace)
+
+    async def wait(self) -> None:
+        """Wait until a partition is over; raises what ended it."""
+        await asyncio.shield(self._ended)
+
+    def wake(self) -> None:
+        """Have every partition look for events and intents now."""
+        for partition in self.partitions:
+            partition.feed.wake()
+            partition.intents.nudge()
+
+    @property
+    def busy(self) -> bool:
+        """Whether any worker has a call under way or a lane to take."""
+        return any(partition.workers.busy for partition in self.partitions)
+
+    async def _started(self, index: int, share: Sequence[int]) -> Partition:
+        stack = AsyncExitStack()
+        stores = await stack.enter_async_context(self._stores())
+        verdicts = Verdicts(self.spec.classifiers, self._modules, self._wants_jitter)
+        partition = Partition(
+            self._owner(f"{self.spec.context}-{index}"),
+            self.spec,
+            groups_of(self.spec, self._registered, self.processors, self._pace.concurrency),
+            stores,
+            clock=self._clock,
+            dice=self._dice,
+            ids=self._ids,
+            verdicts=verdicts,
+            pace=replace(self._pace),
+        )
+        partition.on_due = self._sweep.due_at
+        partition.intents.on_reset = self._reset
+        try:
+            await partition.start(share)
+        except BaseException:
+            await partition.abandon()
+            await stack.aclose()
+            raise
+        self._stacks[index] = stack
+        return partition
+
+    def _reset(self, intent: Intent) -> None:
+        task = asyncio.get_running_loop().create_task(reset(self, self._clock, intent))
+        self._resets.add(task)
+        task.add_done_callback(self._resets.discard)
+
+    async def _kept(self, index: int, share: Sequence[int]) -> None:
+        """Watch one partition; start it anew when its log went back, else let its end be the service's (H14, H18)."""
+        while True:
+            partition = self.partitions[index]
+            try:
+                await asyncio.shield(partition.ended)
+            except LogRewoundError:
+                await partition.abandon()
+                await self._stacks.pop(index).aclose()
+                self.partitions[index] = await self._again(index, share)
+                continue
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the service
+                if not self._ended.done():
+                    log.critical("%s is over: %s", partition.owner.partition, error)
+                    self._ended.set_exception(error)
+            return
+
+    async def _again(self, index: int, share: Sequence[int]) -> Partition:
+        while True:
+            try:
+                return await self._started(index, share)
+            except StoreUnavailableError as error:
+                log.warning("partition %d cannot start (%s); trying on", index, error)
+                await self._clock.sleep(1.0)
+
+    async def _close(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if hasattr(self, "_sweeping"):
+            self._sweeping.cancel()
+        for task in (*self._keepers, *self._resets):
+            task.cancel()
+        stops: list[Awaitable[None]] = [
+            partition.abandon() if partition.ended.done() else partition.stop() for partition in self.partitions
+        ]
+        results = await asyncio.gather(*stops, return_exceptions=True)
+        for stack in self._stacks.values():
+            await stack.aclose()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        if self._ended.done() and not self._ended.cancelled():
+            self._ended.exception()
+        await self._resources.__aexit__(kind, error, trace)
+        failures = [result for result in results if isinstance(result, Exception)]
+        if failures and error is None:
+            raise failures[0]

@@ -1,0 +1,219 @@
+"""What is done with open rows: retry when due, drain on, pass over, hand over to the live flow (P6 to P11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wow_ray.failure import Category, capture
+from wow_ray.policy import parked as life
+from wow_ray.policy.decide import Spent
+from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
+from wow_ray.runtime.lane import digest
+from wow_ray.runtime.parking import NO_RETRIES
+from wow_ray.runtime.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wow_ray.events import StoredEvent
+    from wow_ray.policy.classify import Classified
+    from wow_ray.runtime.drains import Drains
+    from wow_ray.runtime.group import Group, Handler
+    from wow_ray.runtime.lane import Cell, Lane
+    from wow_ray.runtime.slot import Slot
+
+DUE_AGAIN = 5.0
+"""Seconds until the next look at a waiting row whose time cannot be told."""
+
+
+class Unparking:
+    """Works on the open rows of one partition's slots."""
+
+    drains: Drains
+
+    def __init__(self, rows: Rows) -> None:
+        """`drains` is set by the partition: each needs the other."""
+        self._rows = rows
+
+    # --- beginning
+
+    def take_due(self, group: Group, slot: Slot, row: Row) -> bool:
+        """Begin the parked retry of a due row, once its begin is in the store (H10); `False` = not now."""
+        key = (row.aggregate, row.aggregate_id)
+        in_memory = key in group.lanes or key in group.stuck or slot.unwritten(row.group, *key) is not None
+        if in_memory or slot.ended_unwritten(row.id) or not row.is_due(self._rows.now()):
+            return False
+        if group.handlers.keys() and _handler(group, row) is None:
+            return False
+        self.begin(group, slot, row)
+        return True
+
+    def begin(self, group: Group, slot: Slot, row: Row) -> None:
+        """Have a due row's call, or a `RETRYING` row's drain, run once its begin is in the store."""
+        begun = life.begin(row, self._rows.now())
+        slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
+        self._rows.keep(slot, begun)
+        self._rows.partition.commits.after(lambda: self._begin_now(group, slot, begun))
+
+    def _begin_now(self, group: Group, slot: Slot, row: Row) -> None:
+        if slot.lost or slot.unwritten(row.group, row.aggregate, row.aggregate_id) not in {None, row}:
+            return
+        lane = self.drains.begin(group, slot, row)
+        if lane is not None and row.draining:
+            lane.spent = Spent(row.attempts, row.backpressure)
+            lane.first_cause = row.first_cause
+
+    def found(self, slot: Slot, row: Row) -> None:
+        """Go on with a row that a former owner left waiting or running (P0, H5)."""
+        group = self._rows.partition.by_name[row.group]
+        if row.state is State.WAITING:
+            seconds = 0.0 if row.next_due is None else (row.next_due - self._rows.now()).total_seconds()
+            self.wake_at(group, slot, row, seconds)
+            return
+        handler = _handler(group, row)
+        after = life.interrupted(row, self._rows.now(), NO_RETRIES if handler is None else handler.parked)
+        if after is not row:
+            self._rows.keep(slot, after)
+        if after.state is State.RETRYING:
+            self.begin(group, slot, after)
+        elif after.state is State.EXHAUSTED:
+            self._rows.say(slot, "exhausted", after)
+
+    def operator_row(self, group: Group, slot: Slot, row: Row) -> None:
+        """Go on with a row as an operator's command left it."""
+        slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
+        self._rows.keep(slot, row)
+        if row.state is State.RETRYING or row.is_due(self._rows.now()):
+            self.begin(group, slot, row)
+
+    def wake_at(self, group: Group, slot: Slot, row: Row, seconds: float) -> None:
+        """Have a spilled aggregate go on when its wait is over: by the owner's own timer, without the ledger actor."""
+        clock, row_id, key = self._rows.clock, row.id, (row.group, row.aggregate, row.aggregate_id)
+
+        def wake() -> None:
+            if not slot.lost:
+                newest = slot.unwritten(*key)
+                if newest is not None:
+                    self.wake(group, slot, newest)
+                elif not slot.ended_unwritten(row_id):
+                    self._rows.partition.reload(group, slot, row_id)
+
+        clock.call_at(clock.monotonic() + max(0.0, seconds), wake)
+
+    def wake(self, group: Group, slot: Slot, row: Row) -> None:
+        """Go on with a waiting row whose time has come; do nothing with one that is not waiting any more."""
+        if row.state is not State.WAITING or (row.aggregate, row.aggregate_id) in group.lanes:
+            return
+        now = self._rows.now()
+        if row.is_due(now):
+            self.begin(group, slot, row)
+        else:
+            self.wake_at(group, slot, row, DUE_AGAIN if row.next_due is None else (row.next_due - now).total_seconds())
+
+    # --- between
+
+    def retry_failed(
+        self, lane: Lane, handler: Handler, classified: Classified, error: BaseException, retry_after: float | None
+    ) -> None:
+        """Record a failed parked retry: parked until the next one, or exhausted (P6 to P8)."""
+        assert lane.row is not None  # noqa: S101 - a parked retry has a row
+        rows, failure = self._rows, capture(error, classified.category, classified.source)
+        after = life.failed(
+            lane.row,
+            classified.category,
+            failure,
+            now=rows.now(),
+            dice=rows.dice(),
+            limits=handler.parked,
+            retry_after=retry_after,
+        )
+        rows.note(lane.slot, after, "retry", failure)
+        self.drains.left(lane)
+        rows.keep(lane.slot, after)
+        if after.state is State.EXHAUSTED:
+            rows.say(lane.slot, "exhausted", after)
+
+    def give_back(self, lane: Lane) -> None:
+        """Let a drain that our own stopping ended cost nothing; the next owner goes on with it (P7)."""
+        if lane.row is not None and lane.row.state is State.RETRYING:
+            self._rows.keep(lane.slot, life.given_back(lane.row, self._rows.now()))
+            lane.hold_later()
+
+    def drained(self, lane: Lane, cell: Cell) -> None:
+        """Move the row's mark behind an event that is done (P6); the next ones run under the normal budget."""
+        self._advance(lane, cell.row)
+        lane.group.settled += 1
+        lane.group.open += 1
+
+    def passed(self, lane: Lane, row: StoredEvent) -> bool:
+        """Tell whether the event at the head of the drain needs no call.
+
+        Skipped by an operator, or settled before (H4).
+        """
+        assert lane.row is not None  # noqa: S101 - only drains ask
+        done = lane.slot.done.get(lane.group.number)
+        settled = done is not None and row.position in done
+        if not settled and not lane.row.passes_over(row.version, row.sequence):
+            return False
+        if settled and done is not None:
+            done.discard(row.position)
+            lane.slot.folded.append((lane.group.number, row.position))
+        self._advance(lane, row)
+        lane.group.forget_states(lane.key)
+        return True
+
+    def _advance(self, lane: Lane, row: StoredEvent) -> None:
+        assert lane.row is not None  # noqa: S101 - only drains advance
+        lane.row = life.advanced(lane.row, row.version, row.sequence, row.position, self._rows.now())
+        lane.retrying = False
+        self._rows.keep(lane.slot, lane.row)
+
+    # --- ending
+
+    def expected(self, lane: Lane, rows: Sequence[StoredEvent]) -> bool:
+        """Check that the stream still holds the event that the row's failure stopped at.
+
+        Stop and say so otherwise (H40).
+        """
+        row = lane.row
+        assert row is not None  # noqa: S101 - only drains read
+        if row.failure is None or lane.resume_at != row.stopped:
+            return True
+        if rows and (rows[0].version, rows[0].sequence) == row.stopped:
+            return True
+        if rows:
+            self._missing(lane, row, rows[0])
+            return False
+        self._rows.keep(lane.slot, life.ended(row, self._rows.now(), State.NOTHING_TO_READ))
+        self._rows.free(lane)
+        self.drains.release(lane)
+        return False
+
+    def hand_over(self, lane: Lane) -> None:
+        """End the row: the lane has caught up with the live flow and goes on in it (P11)."""
+        assert lane.row is not None  # noqa: S101 - only drains end
+        after = life.ended(lane.row, self._rows.now())
+        self._rows.keep(lane.slot, after)
+        if after.told:
+            self._rows.say(lane.slot, "skipped" if after.state is State.SKIPPED else "resolved", after)
+        self._rows.free(lane)
+
+    def _missing(self, lane: Lane, row: Row, found: StoredEvent) -> None:
+        text = (
+            f"the stream has no event {row.stopped_version}:{row.stopped_sequence} any more; the next one is "
+            f"{found.version}:{found.sequence}; skip through it to go on from there"
+        )
+        failure = capture(LookupError(text), Category.UNRECOVERABLE, "stream")
+        stop = Stop(row.subscription, row.stopped_version, row.stopped_sequence, row.stopped_position)
+        cause = Cause(Reason.UNDECODABLE, failure, row.first_cause)
+        rows = self._rows
+        after = life.stopped_again(row, stop, cause, now=rows.now(), dice=rows.dice(), limits=NO_RETRIES)
+        self.drains.left(lane)
+        rows.keep(lane.slot, after)
+        rows.say(lane.slot, "exhausted", after)
+
+
+def _handler(group: Group, row: Row) -> Handler | None:
+    """Give the row's handler; `None` = this program has it no more (P14)."""
+    found = (*group.handlers.values(), *group.catch_all.values())
+    return next((handler for handler in found if handler.subscription == row.subscription), None)

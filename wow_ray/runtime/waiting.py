@@ -1,0 +1,30 @@
+"""Waiting for our own work with a bound on the injected clock."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from wow_ray.ports.clock import Clock
+
+
+async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, None]) -> None:
+    """Wait for the work that long on the injected clock; raises `TimeoutError`, and then the work is cancelled."""
+    task = asyncio.get_running_loop().create_task(work)
+    until = clock.monotonic() + seconds
+    timer = clock.call_at(until, lambda: _cancel(task))
+    try:
+        await task
+    except asyncio.CancelledError:
+        if task.cancelled() and clock.monotonic() >= until:
+            raise TimeoutError(f"not done within {seconds:g} s") from None
+        raise
+    finally:
+        timer.cancel()
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
