@@ -97,6 +97,7 @@ class Holdings:
                     lane.status = Status.GONE
                     del group.lanes[lane.key]
                     self.drains.active -= lane.row is not None
+                self._workers.activate(group)
         if not self.slots:
             self.empty(slots)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.parked import (
     LAST_SEQUENCE,
+    OPEN,
     Apply,
     Cause,
     Later,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from wow_ray.events import StoredEvent
     from wow_ray.ports.clock import Clock
     from wow_ray.ports.event_log import LogReader
-    from wow_ray.ports.ledger import Intent, Ledger
+    from wow_ray.ports.ledger import Intent, Ledger, NewIntent
     from wow_ray.runtime.commits import Commits
     from wow_ray.runtime.drains import Drains
     from wow_ray.runtime.group import Group
@@ -152,28 +153,40 @@ class Intents:
             self._answer(slot, intent, applied=False, code="no_handler", text=text)
             return
         key = (request.aggregate, request.aggregate_id)
-        lane = group.lanes.get(key)
-        row = await self._row(group, slot, lane, intent)
-        held: StoredEvent | None = None
-        skipped: dict[str, Any] = {}
-        if request.verb in (Verb.SKIP, Verb.SKIP_ONE, Verb.PARK):
-            held, skipped = await scan(self._reader, group, slot, row, request)
-        lane = group.lanes.get(key)
-        newest = await self._row(group, slot, lane, intent)
-        if (lane is not None and lane.status is Status.RUNNING) or key in group.stuck:
-            if lane is not None and lane.status is Status.RUNNING:
-                lane.commands = [intent]
+        while True:
+            row = await self._row(group, slot, group.lanes.get(key), intent)
+            held: StoredEvent | None = None
+            skipped: dict[str, Any] = {}
+            if request.verb in (Verb.SKIP, Verb.SKIP_ONE, Verb.PARK):
+                held, skipped = await scan(self._reader, group, slot, row, request)
+            # Decided in this very turn, on what has not changed while it was read.
+            lane = group.lanes.get(key)
+            if self._same(slot, lane, row, request):
+                break
+        if key in group.stuck:
             return
-        if newest is not None and lane is not None and lane.row is not None:
-            newest = replace(newest, begun=False)
-        self._decide(intent, group, slot, lane, newest, held, skipped)
+        if lane is not None and lane.status is Status.RUNNING:
+            lane.commands = [intent]
+            return
+        if row is not None and lane is not None and lane.row is not None:
+            row = replace(row, begun=False)
+        self._decide(intent, group, slot, lane, row, held, skipped)
+
+    def _same(self, slot: Slot, lane: Lane | None, row: Row | None, request: NewIntent) -> bool:
+        """Tell whether a row that was read is still how the aggregate stands."""
+        if row is not None and row.state not in OPEN:
+            return True
+        newest = lane.row if lane is not None and lane.row is not None else None
+        newest = newest or slot.unwritten(request.group, request.aggregate, request.aggregate_id)
+        if newest is not None:
+            return row is not None and (row.id, row.etag) == (newest.id, newest.etag)
+        return row is None or not slot.ended_unwritten(row.id)
 
     async def _row(self, group: Group, slot: Slot, lane: Lane | None, intent: Intent) -> Row | None:
         """Give the newest state of the aggregate's row: in a lane, on its way to the store, or in the store."""
         request = intent.request
-        if lane is not None and lane.row is not None:
-            return lane.row
-        row = slot.unwritten(group.name, request.aggregate, request.aggregate_id)
+        row = lane.row if lane is not None else None
+        row = row or slot.unwritten(group.name, request.aggregate, request.aggregate_id)
         if row is None:
             row = await self._ledger.open_row(group.name, request.aggregate, request.aggregate_id)
             if row is not None and slot.ended_unwritten(row.id):
@@ -234,6 +247,7 @@ class Intents:
             lane.commands = None
             if lane.row is None:
                 self._partition.parking.leave_live(lane)
+                self._partition.workers.activate(group)
             else:
                 self._partition.drains.left(lane)
         self._partition.unparking.operator_row(group, slot, after)

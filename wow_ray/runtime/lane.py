@@ -74,6 +74,7 @@ class Lane:
     __slots__ = (
         "abandoned",
         "accepting",
+        "as_drain",
         "bound",
         "commands",
         "complete",
@@ -103,6 +104,8 @@ class Lane:
         self.spent: Spent = NOTHING_SPENT
         self.abandoned = False
         """The call under way was given up: it does not end, and its permit was given back (H25)."""
+        self.as_drain = False
+        """The call under way counts among the group's drains."""
         self.due = 0.0
         """When the next attempt may begin, monotonic; in the past = at once."""
         self.ticket = 0

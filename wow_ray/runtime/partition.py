@@ -285,8 +285,8 @@ class Partition:
         self.settling.due(lane)
 
     def _abandoned(self, call: Call) -> None:
-        self.workers.abandon(call.lane)
         self.parking.not_ending(call)
+        self.workers.abandon(call.lane)
 
     def _slice(self) -> None:
         for group in self.groups.values():

@@ -55,15 +55,17 @@ class Service:
         ids: Callable[[], str],
         modules: Sequence[Classifier],
         wants_jitter: Callable[[BaseException], bool],
-        partitions: int = 1,
+        partitions: int | Mapping[str, Sequence[int]] = 1,
+        sweeps: bool = True,
         pace: Pace | None = None,
         overrides: Mapping[Any, Any] | None = None,
         returning: Literal["stored", "end"] | None = None,
     ) -> None:
         """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
 
-        `modules` are the modules' classifiers; `overrides` are resources given from outside; `returning` says where a
-        group goes on that was away (L5).
+        `modules` are the modules' classifiers. `partitions` is how many share all slots, or each one's slots by its
+        lasting name; with `sweeps=False` somebody else brings due rows. `overrides` are resources given from outside;
+        `returning` says where a group goes on that was away (L5).
         """
         self.spec = spec
         self.client = client
@@ -75,11 +77,12 @@ class Service:
         self._ids = ids
         self._modules = modules
         self._wants_jitter = wants_jitter
-        self._count = partitions
+        self._partitions = partitions
+        self._sweeps = sweeps
         self._pace = pace or Pace()
         self._returning = returning
         self._resources = Resources(spec.providers, overrides)
-        self._stacks: dict[int, AsyncExitStack] = {}
+        self._stacks: dict[str, AsyncExitStack] = {}
         self._keepers: list[asyncio.Task[None]] = []
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.processors: dict[type[Any], Any] = {}
@@ -97,13 +100,14 @@ class Service:
                 self.processors[cls] = await self._resources.build(cls)
             slots = await self.client.slots.slot_count()
             self._registered = await self.client.slots.register(declared(self.spec), self._returning)
-            for index, share in enumerate(shares(slots, min(self._count, slots))):
-                self.partitions.append(await self._started(index, share))
-                self._keepers.append(asyncio.get_running_loop().create_task(self._kept(index, share)))
+            for name, share in self._shares(slots).items():
+                self.partitions.append(await self._started(name, share))
+                self._keepers.append(asyncio.get_running_loop().create_task(self._kept(name, share)))
         except BaseException as error:
             await self._close(type(error), error, error.__traceback__)
             raise
-        self._sweeping = asyncio.get_running_loop().create_task(self._sweep.run())
+        if self._sweeps:
+            self._keepers.append(asyncio.get_running_loop().create_task(self._sweep.run()))
         return self
 
     async def __aexit__(
@@ -127,12 +131,19 @@ class Service:
         """Whether any worker has a call under way or a lane to take."""
         return any(partition.workers.busy for partition in self.partitions)
 
-    async def _started(self, index: int, share: Sequence[int]) -> Partition:
+    def _shares(self, slots: int) -> Mapping[str, Sequence[int]]:
+        """Give each partition's slots by the partition's lasting name."""
+        if not isinstance(self._partitions, int):
+            return self._partitions
+        split = shares(slots, min(self._partitions, slots))
+        return {f"{self.spec.context}-{index}": share for index, share in enumerate(split)}
+
+    async def _started(self, name: str, share: Sequence[int]) -> Partition:
         stack = AsyncExitStack()
         stores = await stack.enter_async_context(self._stores())
         verdicts = Verdicts(self.spec.classifiers, self._modules, self._wants_jitter)
         partition = Partition(
-            self._owner(f"{self.spec.context}-{index}"),
+            self._owner(name),
             self.spec,
             groups_of(self.spec, self._registered, self.processors, self._pace.concurrency),
             stores,
@@ -150,7 +161,7 @@ class Service:
             await partition.abandon()
             await stack.aclose()
             raise
-        self._stacks[index] = stack
+        self._stacks[name] = stack
         return partition
 
     def _reset(self, intent: Intent) -> None:
@@ -158,16 +169,17 @@ class Service:
         self._resets.add(task)
         task.add_done_callback(self._resets.discard)
 
-    async def _kept(self, index: int, share: Sequence[int]) -> None:
+    async def _kept(self, name: str, share: Sequence[int]) -> None:
         """Watch one partition; start it anew when its log went back, else let its end be the service's (H14, H18)."""
+        index = next(n for n, partition in enumerate(self.partitions) if partition.owner.partition == name)
         while True:
             partition = self.partitions[index]
             try:
                 await asyncio.shield(partition.ended)
             except LogRewoundError:
                 await partition.abandon()
-                await self._stacks.pop(index).aclose()
-                self.partitions[index] = await self._again(index, share)
+                await self._stacks.pop(name).aclose()
+                self.partitions[index] = await self._again(name, share)
                 continue
             except asyncio.CancelledError:
                 raise
@@ -177,19 +189,17 @@ class Service:
                     self._ended.set_exception(error)
             return
 
-    async def _again(self, index: int, share: Sequence[int]) -> Partition:
+    async def _again(self, name: str, share: Sequence[int]) -> Partition:
         while True:
             try:
-                return await self._started(index, share)
+                return await self._started(name, share)
             except StoreUnavailableError as error:
-                log.warning("partition %d cannot start (%s); trying on", index, error)
+                log.warning("%s cannot start (%s); trying on", name, error)
                 await self._clock.sleep(1.0)
 
     async def _close(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if hasattr(self, "_sweeping"):
-            self._sweeping.cancel()
         for task in (*self._keepers, *self._resets):
             task.cancel()
         stops: list[Awaitable[None]] = [

@@ -157,7 +157,7 @@ class Workers:
         """Give the permit of a call that does not end back, and have another worker take its place (H25, H30)."""
         lane.abandoned = True
         self.replaced += 1
-        self._give_back(lane.group, draining=lane.row is not None)
+        self._give_back(lane.group, draining=lane.as_drain)
         self.activate(lane.group)
 
     @staticmethod
@@ -182,9 +182,9 @@ class Workers:
                 slice_ends = clock() + SLICE
                 continue
             group = lane.group
-            draining = lane.row is not None
+            lane.as_drain = lane.row is not None
             group.running += 1
-            group.drains_running += draining
+            group.drains_running += lane.as_drain
             lane.status = Status.RUNNING
             try:
                 await run(lane, task)
@@ -192,7 +192,7 @@ class Workers:
                 if lane.abandoned:
                     self.replaced -= 1
                 else:
-                    self._give_back(group, draining=draining)
+                    self._give_back(group, draining=lane.as_drain)
             if not group.active:
                 self.activate(group)
             if clock() >= slice_ends:

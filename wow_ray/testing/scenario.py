@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from wow_ray.app import App
     from wow_ray.ports.event_log import EventStore
     from wow_ray.ports.stores import PartitionStores
+    from wow_ray.runtime.deadlines import Call
 
 FAR = 3_600.0
 """Seconds between polls: appends and intents made through the scenario wake the runtime by themselves."""
@@ -55,7 +56,7 @@ class Running:
         self.service = service
         self.clock = scenario.clock
         self.memory = scenario.memory
-        self._waited: set[int] = set()
+        self._waited: set[Call] = set()
         self._requests = itertools.count(1)
 
     @property
@@ -168,20 +169,20 @@ class Running:
         A call that waits for something real is given a little real time, once.
         """
         await at_rest()
-        while fresh := {id(call): call for partition in self.service.partitions for call in partition.deadlines.calls}:
-            fresh = {key: call for key, call in fresh.items() if key not in self._waited}
-            if not fresh:
-                return
-            loop = asyncio.get_running_loop()
-            until = loop.time() + PATIENCE
-            while loop.time() < until and any(call in _calls(self.service) for call in fresh.values()):
-                await asyncio.sleep(0.001)  # noqa: TID251 - real time for what is really waiting
-                await at_rest()
-            self._waited.update(key for key, call in fresh.items() if call in _calls(self.service))
+        present = self._calls()
+        self._waited &= present
+        fresh = present - self._waited
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE
+        while fresh and loop.time() < until:
+            await asyncio.sleep(0.001)  # noqa: TID251 - real time for what is really waiting
+            await at_rest()
+            fresh &= self._calls()
+        self._waited |= fresh
 
-
-def _calls(service: Service) -> set[Any]:
-    return {call for partition in service.partitions for call in partition.deadlines.calls}
+    def _calls(self) -> set[Call]:
+        """Give the calls that are under way and have waited."""
+        return {call for partition in self.service.partitions for call in partition.deadlines.calls}
 
 
 class Scenario:
