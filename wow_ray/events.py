@@ -1,16 +1,20 @@
 """What an author declares and a handler receives: aggregates, event types, states, references, events.
 
 The spec of an event lives on its class (`@order.event("order_paid")`), so a producer imports events without the app,
-and nothing is registered by import order. Decoding is the class's own pydantic validator; a decoded event is shared
-by the handlers of one read and must not be changed, while a retry decodes again (H31).
+and nothing is registered by import order. Decoding is the class's own pydantic validator. A decoded body is shared by
+the handlers of one read only where nothing in it can change; others get one each, and so does every retry (H31).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, Union, cast, get_args, get_origin
+from uuid import UUID
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar as DefaultTypeVar
@@ -55,8 +59,8 @@ class EventSpec:
 
     @property
     def frozen(self) -> bool:
-        """Whether its instances cannot be changed, so that handlers may share one; others get one each (H31)."""
-        return bool(self.cls.model_config.get("frozen"))
+        """Whether its instances cannot be changed, not even deep inside, so that handlers may share one (H31)."""
+        return _is_unchanging(self.cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,28 @@ def _is_model(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, BaseModel)
 
 
+_PLAIN = (str, int, float, bytes, Decimal, date, time, timedelta, UUID, Enum, type(None))
+
+
+def _is_unchanging(hint: Any, within: frozenset[Any] = frozenset()) -> bool:  # noqa: ANN401 - any annotation
+    """Tell whether values of an annotation can never change: plain values, and frozen containers and models of them."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _is_unchanging(get_args(hint)[0], within)
+    if origin is Literal:
+        return True
+    if origin in {tuple, frozenset, Union, UnionType}:
+        return all(each is Ellipsis or _is_unchanging(each, within) for each in get_args(hint))
+    if hint in within:
+        return True
+    if origin is not None or not isinstance(hint, type):
+        return False
+    if not issubclass(hint, BaseModel):
+        return issubclass(hint, _PLAIN)
+    fields = [field.annotation for field in hint.model_fields.values()]
+    return bool(hint.model_config.get("frozen")) and all(_is_unchanging(field, within | {hint}) for field in fields)
+
+
 def event_spec(cls: type[Any]) -> EventSpec | None:
     """Answer how the class itself (not a base of it) was declared as an event, or `None` when it was not."""
     return cast("EventSpec | None", cls.__dict__.get(EVENT_SPEC))
@@ -154,7 +180,7 @@ NO_SCOPE = Scope()
 
 
 class Event(Generic[T]):
-    """One event as a handler gets it. Shared between handlers: do not change it.
+    """One event as a handler gets it.
 
     `version` is that of the aggregate at the commit this event belongs to, `sequence` its place in the commit from 0.
     `occurred_at` is the database's time of the append, aware and in UTC. `headers` are the appender's own.

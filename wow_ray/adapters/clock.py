@@ -29,7 +29,8 @@ class SystemClock:
     def call_at(self, when: float, callback: Callable[[], None]) -> Cancellable:
         """See the port.
 
-        The loop is told the distance from now rather than `when` itself, so that a loop with a clock of its own is right too.
+        The loop is told the distance from now rather than `when` itself, so that a loop with a clock of its own is
+        right too.
         """
         loop = asyncio.get_running_loop()
         return loop.call_later(max(0.0, when - time.monotonic()), callback)

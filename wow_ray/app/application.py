@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from wow_ray.app.connection import Client, SyncClient, in_thread, installed_connector, not_connected
@@ -45,6 +47,8 @@ class App:
         if not key_prefix.isprintable() or len(key_prefix) > MAX_NAME:
             raise DefinitionError(f"key_prefix={key_prefix!r} is no printable text of at most {MAX_NAME}", "WOW-NAME")
         self.key_prefix = key_prefix
+        self.folder = Path(sys._getframe(1).f_code.co_filename).resolve().parent  # noqa: SLF001 - the one way to ask
+        """Where the file lies that says `App(...)`: `wow-ray.toml` is looked for there."""
         self._processors: dict[type[Any], Declared] = {}
         self._providers: list[Callable[..., AsyncIterator[Any]]] = []
         self._classifiers: list[Classifier] = list(classifiers)

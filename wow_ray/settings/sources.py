@@ -20,6 +20,9 @@ Raw = Mapping[str, Any]
 
 DSN = frozenset({"postgres_dsn", "postgres_dsn_file"})
 
+NO_SETTINGS = frozenset({"WOW_RAY_APP", "WOW_RAY_CI"})
+"""Names in the environment that say something else: which app the commands are about, and that CI runs the tests."""
+
 _NAMES = [PREFIX + path.upper().replace(".", "__") for path in paths(Settings)]
 _SECTIONS = {f"{PREFIX}SUBSCRIPTIONS"} | {name.rsplit("__", 1)[0] for name in _NAMES if "__" in name}
 
@@ -71,7 +74,7 @@ def _from_file(file: Path) -> Raw:
 
 def _from_environment(environ: Mapping[str, str]) -> Raw:
     ours = {name.upper(): value for name, value in environ.items() if name.upper().startswith(PREFIX)}
-    ours = {name: ours[name] for name in ours if name != "WOW_RAY_CI" and not name.startswith("WOW_RAY_TEST_")}
+    ours = {name: ours[name] for name in ours if name not in NO_SETTINGS and not name.startswith("WOW_RAY_TEST_")}
     for name in ours:
         if name.startswith(f"{PREFIX}SUBSCRIPTIONS__"):
             example = f"""{PREFIX}SUBSCRIPTIONS='{{"Processor.handler": {{"retry": {{"max_attempts": 8}}}}}}'"""

@@ -43,6 +43,7 @@ FAR = 3_600.0
 """Seconds between polls: appends and intents made through the scenario wake the runtime by themselves."""
 SHOWN = frozenset({State.PARKED, State.RETRYING, State.EXHAUSTED})
 _ROW_IDS = itertools.count(1)
+_REQUESTS = itertools.count(1)
 PATIENCE = 0.05
 """Real seconds given to a call that waits for something real, before time goes on without it."""
 
@@ -57,7 +58,6 @@ class Running:
         self.clock = scenario.clock
         self.memory = scenario.memory
         self._waited: set[Call] = set()
-        self._requests = itertools.count(1)
 
     @property
     def store(self) -> EventStore:
@@ -134,7 +134,7 @@ class Running:
         """Store an intent and let its owner apply it."""
         ledger = self.service.client.ledger
         slot = slot_of(self.service.spec.context, ref.aggregate, ref.id, self._scenario.slots)
-        request_id = request_id or f"request-{next(self._requests)}"
+        request_id = request_id or f"request-{next(_REQUESTS)}"
         await ledger.ask(
             NewIntent(
                 request_id=request_id,
