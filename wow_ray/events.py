@@ -144,11 +144,9 @@ def _is_unchanging(hint: Any, within: frozenset[Any] = frozenset()) -> bool:  # 
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_unchanging(get_args(hint)[0], within)
-    if origin is Literal:
-        return True
     if origin in {tuple, frozenset, Union, UnionType}:
         return all(each is Ellipsis or _is_unchanging(each, within) for each in get_args(hint))
-    if hint in within:
+    if origin is Literal or hint in within:
         return True
     if origin is not None or not isinstance(hint, type):
         return False
