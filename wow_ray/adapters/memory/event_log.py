@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from wow_ray.adapters.memory.encoding import encoded_commit, own_ref
+from wow_ray.adapters.encoding import encoded_commit, own_ref
 from wow_ray.adapters.memory.log import Appending
 from wow_ray.events import AggregateRef, Commit, NewCommit, Scope, StoredEvent
 from wow_ray.ports.event_log import Interest, Page, Range, StreamWant

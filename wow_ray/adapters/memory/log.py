@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from wow_ray.adapters.memory.encoding import EncodedCommit
+from wow_ray.adapters.encoding import EncodedCommit
 from wow_ray.errors import AppendError, ConcurrencyError
 from wow_ray.events import Commit, StoredEvent
 from wow_ray.policy.slots import slot_of

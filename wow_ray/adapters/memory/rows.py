@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from wow_ray.adapters.memory.encoding import unstorable
+from wow_ray.adapters.encoding import unstorable
 from wow_ray.adapters.memory.registry import Registry, Renamed
 from wow_ray.errors import StoreDataError
 from wow_ray.failure import Failure

@@ -1,0 +1,198 @@
+"""Connections: what each of our sessions is told, and how they are kept, lent and replaced.
+
+`Sessions` lends dedicated connections with prepared statements; a pool's reset on each release would cost twice the
+query. One that a cancelled or lost call left behind is ended and never lent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeAlias
+
+import asyncpg
+from asyncpg.prepared_stmt import PreparedStatement
+
+from wow_ray.adapters.postgres.errors import leaves_connection_healthy, translated
+from wow_ray.adapters.postgres.statements import statements
+
+CONNECT_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
+"""No statement of ours takes that long on a server that answers; a session that waits longer is given up."""
+
+# 0.32 logs a traceback for each try to restore a pool's connections while the server is away; we report outages
+# ourselves.
+logging.getLogger("asyncpg").setLevel(logging.CRITICAL)
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where a store lies. With `pgbouncer` nothing is kept in a session: no prepared statements, no settings."""
+
+    dsn: str
+    context: str
+    schema: str = "wow"
+    pgbouncer: bool = False
+    slots: int = 256
+
+
+async def connect(database: Database, role: str, **settings: str) -> Connection:
+    """Open one session for `role`, which its `application_name` shows; `settings` are Postgres's own.
+
+    A session of ours that stops in the middle of a transaction is ended by the server after 5 s (H8). Raises the
+    driver's errors.
+    """
+    told = {
+        "application_name": f"wow-ray/{database.context}/{role}"[:63],
+        "idle_in_transaction_session_timeout": "5s",
+        "jit": "off",
+    }
+    connection: Connection = await asyncpg.connect(
+        database.dsn,
+        timeout=CONNECT_SECONDS,
+        command_timeout=ANSWER_SECONDS,
+        statement_cache_size=0 if database.pgbouncer else 100,
+        server_settings=None if database.pgbouncer else {**told, **settings},
+    )
+    return connection
+
+
+class Session:
+    """One lent connection: statements by name."""
+
+    __slots__ = ("_prepared", "_sql", "connection", "pgbouncer")
+
+    def __init__(self, connection: Connection, database: Database) -> None:
+        """Take over an open connection."""
+        self.connection = connection
+        self.pgbouncer = database.pgbouncer
+        self._sql = statements(database.schema)
+        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
+
+    async def fetch(self, name: str, *args: Any) -> list[asyncpg.Record]:  # noqa: ANN401 - whatever the statement takes
+        """Run a statement and give its rows."""
+        prepared = self._prepared.get(name)
+        if prepared is None:
+            if self.pgbouncer:
+                return await self.connection.fetch(self._sql[name], *args)
+            prepared = self._prepared[name] = await self.connection.prepare(self._sql[name])
+        return await prepared.fetch(*args)
+
+    async def many(self, name: str, args: list[tuple[Any, ...]]) -> list[asyncpg.Record]:
+        """Run a statement once for each of several arguments, in one go and all or nothing; gives the rows in order."""
+        return await self.connection.fetchmany(self._sql[name], args)
+
+    async def one(self, name: str, *args: Any) -> asyncpg.Record:  # noqa: ANN401 - whatever the statement takes
+        """Run a statement that always answers one row."""
+        return (await self.fetch(name, *args))[0]
+
+
+class Sessions:
+    """At most `size` sessions for one role, opened when needed and lent one at a time, the last returned first."""
+
+    def __init__(self, database: Database, role: str, size: int = 1, **settings: str) -> None:
+        """Open nothing yet."""
+        self.database = database
+        self._role = role
+        self._settings = settings
+        self._free = asyncio.Semaphore(size)
+        self._idle: deque[Session] = deque()
+        self._lent: set[Session] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def use(self) -> Use:
+        """Borrow a session for a block.
+
+        Whose driver errors come out as those of `wow_ray.errors` where they mean one.
+        """
+        return Use(self)
+
+    async def take(self) -> Session:
+        """Give an idle session or a new one, waiting for room; raises the driver's errors."""
+        await self._free.acquire()
+        try:
+            while self._idle:
+                session = self._idle.pop()
+                if not session.connection.is_closed():
+                    break
+            else:
+                session = Session(await connect(self.database, self._role, **self._settings), self.database)
+        except BaseException:
+            self._free.release()
+            raise
+        self._lent.add(session)
+        return session
+
+    def give_back(self, session: Session, *, healthy: bool) -> None:
+        """Take a session back.
+
+        One that is not healthy, or is within a transaction, is ended instead, in the background.
+        """
+        self._lent.discard(session)
+        connection = session.connection
+        if healthy and not connection.is_closed() and not connection.is_in_transaction():
+            self._idle.append(session)
+            self._free.release()
+            return
+        ending = asyncio.get_running_loop().create_task(self._end(connection))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """End all sessions, also lent ones."""
+        lent, self._lent = self._lent, set()
+        for session in (*self._idle, *lent):
+            await _ended(session.connection)
+        self._idle.clear()
+        if self._ending:
+            await asyncio.wait(set(self._ending))
+
+    async def _end(self, connection: Connection) -> None:
+        """End one session; its place is free only afterwards, so that there are never more than allowed."""
+        try:
+            await _ended(connection)
+        finally:
+            self._free.release()
+
+
+class Use:
+    """A session borrowed for one block."""
+
+    __slots__ = ("_session", "_sessions")
+
+    def __init__(self, sessions: Sessions) -> None:
+        """Borrow nothing yet."""
+        self._sessions = sessions
+        self._session: Session | None = None
+
+    async def __aenter__(self) -> Session:
+        """Borrow."""
+        try:
+            self._session = await self._sessions.take()
+        except Exception as error:
+            raise translated(error) or error from error
+        return self._session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give back; a session is healthy when the block ended, or the server answered that it refuses."""
+        if self._session is not None:
+            self._sessions.give_back(self._session, healthy=error is None or leaves_connection_healthy(error))
+        if isinstance(error, Exception):
+            meaning = translated(error)
+            if meaning is not None:
+                raise meaning from error
+
+
+async def _ended(connection: Connection) -> None:
+    """End a connection, in an orderly way when that takes less than a second: a cancelled query of it ends first."""
+    try:
+        await connection.close(timeout=1.0)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is given up
+        connection.terminate()

@@ -1,0 +1,105 @@
+"""What the driver's errors mean: the one module that knows.
+
+`translated` is for our own calls, where anything that another try may get past is "unavailable"; `classify_postgres` is
+for what a handler raised, where an outage is systemic and a refused value is the aggregate's own (K7, H34). Both go by
+SQLSTATE, so that errors of other drivers that carry one count alike; never by being an `OSError`, since a timeout is
+one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresError
+
+from wow_ray.errors import StoreDataError, StoreUnavailableError, WowError
+from wow_ray.failure import Category
+
+CONFLICT = "WR001"
+SECOND_APPEND = "WR002"
+TOO_LARGE = "WR003"
+INVALID = "WR004"
+FAILED_TRANSACTION = "25P02"
+UNIQUE_VIOLATION = "23505"
+
+_OUTAGE = ("08", "57P", "53", "25006")
+_CONTENTION = frozenset({"40001", "40P01", "55P03", "57014"})
+_DATA = ("22", "23", "42", "54")
+_OURS_TO_REPEAT = (*_OUTAGE, "40", "55", "57", "58", "0A000", "XX", "25P03")
+_REFUSED = (*_DATA, "P0", "44", "38", "39")
+_SQLSTATE = re.compile(r"[0-9A-Z]{5}\Z")
+_LOST = re.compile(r"connection (is|was|has been) (closed|released)|underlying connection is closed|pool is clos")
+
+
+def sqlstate_of(error: BaseException) -> str:
+    """Give the five characters of an error's SQLSTATE, by whichever name its driver has for it, or an empty text."""
+    for name in ("sqlstate", "pgcode"):
+        code = getattr(error, name, None)
+        if isinstance(code, str) and _SQLSTATE.match(code):
+            return code
+    return ""
+
+
+def is_lost_connection(error: BaseException) -> bool:
+    """Whether the driver says that its connection is gone, as opposed to having been used wrongly."""
+    return isinstance(error, InternalClientError) or (
+        isinstance(error, InterfaceError) and _LOST.search(str(error)) is not None
+    )
+
+
+def is_client_data_error(error: BaseException) -> bool:
+    """Whether the driver itself refused a value, before anything was sent."""
+    return isinstance(error, InterfaceError) and isinstance(error, ValueError)
+
+
+def translated(error: BaseException) -> StoreUnavailableError | StoreDataError | None:
+    """Say what an error of one of our own calls means; `None` = it is a fault of the program, to be seen as it is.
+
+    Unavailable: whatever the same call may get past later, its outcome unknown. Data: refused for what was sent.
+    """
+    code = sqlstate_of(error)
+    if is_client_data_error(error) or code.startswith(_REFUSED):
+        return StoreDataError(f"the store refused a value: {_said(error)}")
+    if isinstance(error, OSError) or is_lost_connection(error) or code.startswith(_OURS_TO_REPEAT):
+        return StoreUnavailableError(f"the store cannot be reached or gave no answer: {_said(error)}")
+    return None
+
+
+def classify_postgres(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - a `Classifier`
+    """Classify what a handler raised (K7); the module's classifier for Postgres, `None` = no opinion.
+
+    A lost or refused connection is systemic. A refused value is the aggregate's own, and contention passes: both are
+    recoverable by classification, so that they do not count towards a pause.
+    """
+    if isinstance(error, ConnectionError) or is_lost_connection(error):
+        return Category.SYSTEMIC
+    if is_client_data_error(error):
+        return Category.RECOVERABLE
+    code = sqlstate_of(error)
+    if not code:
+        return None
+    if code.startswith(_OUTAGE):
+        return Category.SYSTEMIC
+    if code.startswith(_DATA) or code in _CONTENTION:
+        return Category.RECOVERABLE
+    return None
+
+
+def wants_jitter(error: BaseException) -> bool:
+    """Whether retries should be spread: those who got into each other's way must not meet again (H34)."""
+    return sqlstate_of(error) in _CONTENTION
+
+
+def _said(error: BaseException) -> str:
+    """Give the kind of an error and what it says, on one line and bounded."""
+    code = sqlstate_of(error)
+    kind = f"{type(error).__name__} {code}".strip()
+    return f"{kind}: {' '.join(str(error).split())[:500]}"
+
+
+def leaves_connection_healthy(error: BaseException) -> bool:
+    """Whether a session may be used again: the server answered, or we raised.
+
+    An answer that a prepared statement is stale does not count: it will be for every later call.
+    """
+    return isinstance(error, WowError) or (isinstance(error, PostgresError) and sqlstate_of(error) != "0A000")

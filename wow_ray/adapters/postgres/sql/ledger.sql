@@ -1,0 +1,105 @@
+-- Statements on the failure ledger.
+
+-- name: put_rows
+-- Let rows be in these states, by id; a group's former name is written as its present one.
+-- Caller: commits.write_all.
+INSERT INTO {schema}.parked ({row})
+SELECT r.id, coalesce((SELECT g.name FROM {schema}.group_names n JOIN {schema}.groups g USING (number) WHERE n.name = r.group_name), r.group_name),
+    {row_tail}
+FROM json_populate_recordset(NULL::{schema}.parked, $1::json) r
+ON CONFLICT (id) DO UPDATE SET ({row}) = ROW ({row_new});
+
+-- name: add_attempts
+-- Add to the rows' history; what is there is not added again.
+-- Caller: commits.write_all.
+INSERT INTO {schema}.parked_attempts ({attempt})
+SELECT {attempt} FROM json_populate_recordset(NULL::{schema}.parked_attempts, $1::json)
+ON CONFLICT DO NOTHING;
+
+-- name: trim_attempts
+-- Keep the newest attempts of each row, at most so many.
+-- Caller: commits.write_all.
+DELETE FROM {schema}.parked_attempts a
+USING (
+    SELECT row_id, at, kind, row_number() OVER (PARTITION BY row_id ORDER BY at DESC, kind) AS place
+    FROM {schema}.parked_attempts WHERE row_id = ANY ($1::text[])
+) old
+WHERE old.place > $2 AND a.row_id = old.row_id AND a.at = old.at AND a.kind = old.kind;
+
+-- name: end_intents
+-- Store how intents ended, once.
+-- Caller: commits.write_all.
+UPDATE {schema}.operator_actions a
+SET state = CASE WHEN d.applied THEN 'done' ELSE 'refused' END, code = d.code, text = d.text, outcome = d.outcome, ended_at = clock_timestamp()
+FROM json_to_recordset($1::json) AS d (id bigint, applied boolean, code text, text text, outcome json)
+WHERE a.id = d.id AND a.state = 'asked';
+
+-- name: lock_notices
+-- Let one commit at a time number facts; held to its end, which follows at once.
+-- Caller: commits.write_all.
+SELECT pg_advisory_xact_lock(hashtextextended('{schema_name}/notices', 0));
+
+-- name: add_notices
+-- Put facts into the outbox, once for each state of their row.
+-- Caller: commits.write_all.
+INSERT INTO {schema}.notices (kind, row_id, etag) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) ON CONFLICT DO NOTHING;
+
+-- name: row
+-- Give one row, open or ended.
+-- Caller: ledger.PostgresLedger.
+SELECT {row} FROM {schema}.parked WHERE id = $1;
+
+-- name: open_row
+-- Give the open row of an aggregate in a group.
+-- Caller: ledger.PostgresLedger.
+SELECT {row} FROM {schema}.parked WHERE group_name = $1 AND aggregate = $2 AND aggregate_id = $3 AND open;
+
+-- name: list_rows
+-- List rows by id, after one of them. A NULL asks for any.
+-- Caller: ledger.PostgresLedger.
+SELECT {row} FROM {schema}.parked
+WHERE state = ANY ($1::text[]) AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR subscription = $3)
+  AND ($4::text IS NULL OR aggregate = $4) AND ($5::text IS NULL OR aggregate_id = $5) AND ($6::text IS NULL OR fingerprint = $6)
+  AND ($7::text IS NULL OR id > $7)
+ORDER BY id LIMIT $8;
+
+-- name: count_rows
+-- Count open rows by group and state.
+-- Caller: ledger.PostgresLedger.
+SELECT group_name, state, count(*) AS rows FROM {schema}.parked WHERE open GROUP BY group_name, state;
+
+-- name: due_rows
+-- Give rows whose next retry is due, the longest due first.
+-- Caller: ledger.PostgresLedger.
+SELECT {row} FROM {schema}.parked
+WHERE state = 'parked' AND next_due <= clock_timestamp() AND slot = ANY ($1::int[])
+    AND subscription = ANY ($2::text[])
+ORDER BY next_due, id LIMIT $3;
+
+-- name: attempts
+-- Give a row's history.
+-- Caller: ledger.PostgresLedger.
+SELECT {attempt} FROM {schema}.parked_attempts WHERE row_id = $1 ORDER BY at, kind;
+
+-- name: ask
+-- Store an intent, unless there is one under that request.
+-- Caller: ledger.PostgresLedger.
+INSERT INTO {schema}.operator_actions (request_id, verb, group_name, slot, aggregate, aggregate_id, row_id, etag, through_version, actor, reason)
+VALUES ($1, $2, coalesce((SELECT g.name FROM {schema}.group_names n JOIN {schema}.groups g USING (number) WHERE n.name = $3), $3),
+    $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (request_id) DO NOTHING;
+
+-- name: intent
+-- Give an intent by its request.
+-- Caller: ledger.PostgresLedger.
+SELECT {intent} FROM {schema}.operator_actions WHERE request_id = $1;
+
+-- name: open_intents
+-- Give the intents that wait to be applied in some slots.
+-- Caller: ledger.PostgresLedger.
+SELECT {intent} FROM {schema}.operator_actions WHERE state = 'asked' AND slot = ANY ($1::int[]) ORDER BY id;
+
+-- name: list_notices
+-- Give facts from the outbox.
+-- Caller: ledger.PostgresLedger.
+SELECT number, kind, row_id FROM {schema}.notices WHERE number > $1 ORDER BY number LIMIT $2;

@@ -1,0 +1,34 @@
+-- Statements on the store as a whole, for operators to look at.
+
+-- name: overview_store
+-- Say what store this is, and its time.
+-- Caller: overview.PostgresOverview.
+SELECT clock_timestamp() AS now, 'PostgreSQL ' || current_setting('server_version') AS server, schema_version FROM {schema}.meta;
+
+-- name: overview_groups
+-- Give all groups with their subscriptions.
+-- Caller: overview.PostgresOverview.
+SELECT g.number, g.name, g.retired_at IS NOT NULL AS retired,
+    array(SELECT s.name FROM {schema}.subscriptions s WHERE s.group_number = g.number ORDER BY s.name) AS subscriptions
+FROM {schema}.groups g ORDER BY g.number;
+
+-- name: overview_slots
+-- Give every slot: head, owner, packed progress, where groups without progress of their own stand, markers not folded yet.
+-- Caller: overview.PostgresOverview.
+SELECT s.slot, h.head, s.partition, s.owner, s.progress, s.progress_epoch, g.groups, g.positions, g.epochs, m.settled_groups, m.settled
+FROM {schema}.slots s
+JOIN {schema}.slot_heads h USING (slot)
+CROSS JOIN LATERAL (
+    SELECT array_agg(g.group_number) AS groups, array_agg(g.position) AS positions, array_agg(g.epoch) AS epochs
+    FROM {schema}.group_starts g WHERE g.slot = s.slot
+) g
+CROSS JOIN LATERAL (
+    SELECT array_agg(m.group_number) AS settled_groups, array_agg(m.position) AS settled FROM {schema}.settled m WHERE m.slot = s.slot
+) m
+ORDER BY s.slot;
+
+-- name: overview_owners
+-- Give who holds or held a lease, and the seconds left of it.
+-- Caller: overview.PostgresOverview.
+SELECT id, partition, host, pid, extract(epoch FROM lease_until - clock_timestamp())::float8 AS lease_left
+FROM {schema}.owners ORDER BY partition, id;
