@@ -34,7 +34,9 @@ log = logging.getLogger("wow_ray.drains")
 AT_ONCE = 128
 """Streams read by one statement."""
 ROWS = 4_000
-"""Rows of one such read, shared by its streams."""
+"""Rows of one such read at most, shared by its streams."""
+BYTES = 8_000_000
+"""Bytes of payload that one such read is to bring, going by the size of the events read last (H48)."""
 RETRY_WAIT = 0.5
 
 
@@ -49,6 +51,7 @@ class Drains:
         self._unparking = unparking
         self._wanted: list[Lane] = []
         self._go = asyncio.Event()
+        self._rows = ROWS // 4
         self.active = 0
         """Lanes with a row in memory; the ledger's due work is taken only as far as there is room."""
 
@@ -110,9 +113,12 @@ class Drains:
                     await self._clock.sleep(RETRY_WAIT)
 
     async def _read(self, lanes: list[Lane]) -> None:
-        limit = max(16, ROWS // len(lanes))
+        limit = max(4, self._rows // len(lanes))
         wants = [self._want(lane) for lane in lanes]
         answers = await self._reader.streams(wants, limit)
+        sizes = [len(row.payload) for rows in answers for row in rows]
+        if sizes:
+            self._rows = max(len(lanes), min(ROWS, BYTES * len(sizes) // max(1, sum(sizes))))
         for lane, want, rows in zip(lanes, wants, answers, strict=True):
             if lane.status is Status.READING and lane.row is not None:
                 lane.complete = len(rows) < limit and lane.bound == want.to_position

@@ -1,0 +1,205 @@
+"""The composition root: the only module that picks adapters and puts a program together on them."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+from uuid import UUID
+
+from wow_ray.adapters.clock import SystemClock
+from wow_ray.adapters.embedded import EmbeddedPostgres, EmbeddedPostgresError, default_state_dir, find_server
+from wow_ray.adapters.embedded.handover import hand_over, take_over
+from wow_ray.adapters.failures import MODULES, wants_jitter
+from wow_ray.adapters.postgres import Database, check, migrate, open_client_stores, open_partition_stores, owner_here
+from wow_ray.adapters.postgres.errors import sqlstate_of
+from wow_ray.adapters.postgres.overview import open_overview
+from wow_ray.app import App
+from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
+from wow_ray.handlers.specs import AppSpec
+from wow_ray.ops import Known, Operations
+from wow_ray.ports.clock import Clock
+from wow_ray.ports.event_log import EventStore
+from wow_ray.runtime.pace import Pace
+from wow_ray.runtime.service import Service
+from wow_ray.settings import Settings, load, settings_file
+
+__all__ = [
+    "Database",
+    "EmbeddedPostgres",
+    "SystemClock",
+    "checked",
+    "connect",
+    "database_of",
+    "hand_over",
+    "migrated",
+    "open_operations",
+    "open_service",
+    "settings_of",
+    "start_embedded",
+    "state_dir_of",
+    "take_over",
+    "time_ordered_ids",
+]
+
+_running: dict[str, Database] = {}
+"""The stores of services that run in this process, by context: their own handlers connect to these."""
+
+
+def settings_of(app: App, file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Read an app's settings, in every program alike: code, `wow-ray.toml` beside it, environment (C4, S79)."""
+    return load(app.settings, settings_file(file, app.folder), os.environ if environ is None else environ)
+
+
+def state_dir_of(context: str, data_dir: Path | None = None) -> Path:
+    """Give the folder of a context's private server."""
+    return data_dir if data_dir is not None else default_state_dir(context)
+
+
+def database_of(settings: Settings, context: str, data_dir: Path | None = None, *, dsn: str | None = None) -> Database:
+    """Find a context's store: at `dsn`, else where the settings say, else the private server that somebody runs.
+
+    Nothing is connected to. Raises `NotConnectedError` naming both ways when there is none of these.
+    """
+    folder = state_dir_of(context, data_dir)
+    found = dsn if dsn is not None else settings.dsn() or find_server(folder)
+    if found is None:
+        raise NotConnectedError(
+            f"no store of {context!r} was found: run `wow-ray dev`, which starts a private Postgres (none runs in "
+            f"{folder}), or set WOW_RAY_POSTGRES_DSN or WOW_RAY_POSTGRES_DSN_FILE to a server of yours"
+        )
+    return Database(found, context, settings.postgres_schema, settings.pgbouncer)
+
+
+def start_embedded(context: str, data_dir: Path | None = None) -> EmbeddedPostgres:
+    """Start a context's private server and own it; blocks for some seconds. Raises `EmbeddedServerError`."""
+    try:
+        return EmbeddedPostgres(state_dir_of(context, data_dir)).start()
+    except EmbeddedPostgresError as error:
+        raise EmbeddedServerError(str(error)) from error
+
+
+async def checked(database: Database) -> Database:
+    """Answer the database with its number of slots, when it can be reached and its schema fits this program.
+
+    Raises `SchemaError` with the command to run, `StoreUnavailableError`, `SettingsError` for an address that is none.
+    """
+    with _refusals():
+        return await check(database)
+
+
+async def migrated(database: Database, settings: Settings) -> list[str]:
+    """Bring the schema up to date; answers the names of the migrations applied, none when it was."""
+    slots = settings.slots if "slots" in settings.model_fields_set else None
+    with _refusals():
+        return await migrate(database.dsn, database.schema, slots, database.context)
+
+
+@asynccontextmanager
+async def open_service(
+    spec: AppSpec,
+    settings: Settings,
+    database: Database,
+    *,
+    partitions: int | None = None,
+    returning: Literal["stored", "end"] | None = None,
+    overrides: Mapping[Any, Any] | None = None,
+) -> AsyncIterator[Service]:
+    """Run an app on Postgres, in this process, until the block ends; then it is drained.
+
+    `partitions` over what the settings say; `returning` says where a group goes on that was away (L5). Raises what
+    `checked` and `Service` raise, before anything is handled.
+    """
+    database = await checked(database)
+    clock = SystemClock()
+    async with open_client_stores(database, clock) as client:
+        service = Service(
+            spec,
+            lambda: open_partition_stores(database, clock),
+            client,
+            owner=owner_here,
+            clock=clock,
+            dice=random.Random().random,  # noqa: S311 - jitter is no secret
+            ids=time_ordered_ids(clock),
+            modules=MODULES,
+            wants_jitter=wants_jitter,
+            partitions=partitions or settings.partitions,
+            pace=_pace(settings),
+            overrides=overrides,
+            returning=returning,
+        )
+        _running[spec.context] = database
+        try:
+            async with service:
+                yield service
+        finally:
+            _running.pop(spec.context, None)
+
+
+@asynccontextmanager
+async def open_operations(database: Database, spec: AppSpec | None = None) -> AsyncIterator[Operations]:
+    """Open what an operator works with; `spec` is the operator's app, if known. Raises what `checked` raises."""
+    database = await checked(database)
+    clock = SystemClock()
+    async with open_client_stores(database, clock) as client, open_overview(database) as overview:
+        yield Operations(
+            database.context,
+            client=client,
+            overview=overview,
+            clock=clock,
+            new_id=time_ordered_ids(clock),
+            known=None if spec is None else Known.of_app(spec),
+        )
+
+
+@asynccontextmanager
+async def connect(app: App, dsn: str | None, /) -> AsyncIterator[EventStore]:
+    """`app.connect()`: the store at `dsn`, else that of the service this process runs, else where the settings say.
+
+    Raises `NotConnectedError` when there is none, and what `checked` raises.
+    """
+    database = _running.get(app.context) if dsn is None else None
+    if database is None:
+        database = database_of(settings_of(app), app.context, dsn=dsn)
+    async with open_client_stores(await checked(database), SystemClock()) as stores:
+        yield stores.events
+
+
+def time_ordered_ids(clock: Clock) -> Callable[[], str]:
+    """Give a source of ids that sort by the time they were made, to the millisecond (UUIDs of version 7)."""
+
+    def new_id() -> str:
+        milliseconds = int(clock.now().timestamp() * 1_000)
+        number = milliseconds << 80 | secrets.randbits(80)
+        number = number & ~(0xF << 76) | 0x7 << 76
+        return str(UUID(int=number & ~(0x3 << 62) | 0x2 << 62))
+
+    return new_id
+
+
+def _pace(settings: Settings) -> Pace:
+    """Give the pace that the settings ask for."""
+    return Pace(
+        concurrency=settings.concurrency,
+        commit_interval=settings.commit.interval,
+        commit_events=settings.commit.events,
+    )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Say in our own words what a server answers to strangers, and what the driver says of an address."""
+    try:
+        yield
+    except StoreDataError as error:
+        raise SettingsError(f"postgres_dsn is no address of a Postgres: {error.message}") from error
+    except (OSError, ValueError) as error:
+        raise StoreUnavailableError(f"the store cannot be reached: {error}") from error
+    except Exception as error:
+        if not sqlstate_of(error):
+            raise
+        raise StoreUnavailableError(f"the server refuses this program: {error}") from error

@@ -1,0 +1,22 @@
+"""What an operator may do, once, for the command line, the HTTP API and the console; on ports only."""
+
+from wow_ray.ops.commands import Command
+from wow_ray.ops.known import Known
+from wow_ray.ops.operations import Operations, ParkedQuery
+from wow_ray.ops.progress import GroupView, StatusView
+from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
+
+__all__ = [
+    "Applied",
+    "Command",
+    "Count",
+    "GroupView",
+    "Known",
+    "Operations",
+    "ParkedDetail",
+    "ParkedPage",
+    "ParkedQuery",
+    "ParkedView",
+    "Pending",
+    "StatusView",
+]

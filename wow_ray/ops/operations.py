@@ -1,0 +1,209 @@
+"""Everything an operator may see and ask, in one place; the command line, the HTTP API and the console call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from wow_ray.errors import NotFoundError, OperationError
+from wow_ray.names import nearest
+from wow_ray.ops.commands import Command, Commanding
+from wow_ray.ops.known import Known
+from wow_ray.ops.progress import SHOWN, GroupView, StatusView, behind, first_places, group_view, oldest_of, status_view
+from wow_ray.ops.views import (
+    Applied,
+    AttemptView,
+    Count,
+    ErrorView,
+    HeldView,
+    ParkedDetail,
+    ParkedPage,
+    ParkedView,
+    Pending,
+)
+from wow_ray.policy.parked import OPEN, Reason, Row, State, Verb
+from wow_ray.ports.clock import Clock
+from wow_ray.ports.event_log import StreamWant
+from wow_ray.ports.ledger import RowFilter
+from wow_ray.ports.overview import Overview
+from wow_ray.ports.stores import ClientStores
+
+READ_PAGE = 200
+"""Rows read at once when a filter is applied here: each may carry 32 KB of errors."""
+MOST_READ = 10_000
+"""Rows looked at for one answer; a page that ends there says where the next begins, a count that it is not exact."""
+MOST_HELD = 1_000
+"""Held events counted for one row."""
+MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedQuery:
+    """Which rows are wanted; `None` = any, no state = no row (P12, S30). `after` is the `next` of the page before."""
+
+    states: frozenset[State] = SHOWN
+    group: str | None = None
+    subscription: str | None = None
+    aggregate: str | None = None
+    aggregate_id: str | None = None
+    reason: Reason | None = None
+    fingerprint: str | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+class Operations:
+    """Looks at one context and commands its parked aggregates."""
+
+    def __init__(
+        self,
+        context: str,
+        *,
+        client: ClientStores,
+        overview: Overview,
+        clock: Clock,
+        new_id: Callable[[], str],
+        known: Known | None = None,
+    ) -> None:
+        """`known` are the groups of the operator's app, else what the newest program declared to the store counts."""
+        self.context = context
+        self._ledger = client.ledger
+        self._reader = client.reader
+        self._overview = overview
+        self._known = known
+        self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
+
+    # --- looking
+
+    async def parked(self, query: ParkedQuery) -> ParkedPage:
+        """List rows by id, which is oldest first; a page may be shorter than its limit and still have a next one."""
+        if not 1 <= query.limit <= MOST_LISTED:
+            raise OperationError(f"limit is {query.limit}; a page has 1 to {MOST_LISTED} rows")
+        known = await self._now_known()
+        found: list[Row] = []
+        wanted, read = _filter(query), 0
+        while True:
+            page = await self._ledger.rows(replace(wanted, limit=min(READ_PAGE, query.limit + 1)))
+            read += len(page)
+            for row in page:
+                if len(found) == query.limit:
+                    return ParkedPage(tuple(ParkedView.of(each, known) for each in found), wanted.after)
+                wanted = replace(wanted, after=row.id)
+                if query.reason is None or row.reason is query.reason:
+                    found.append(row)
+            if len(page) < min(READ_PAGE, query.limit + 1):
+                return ParkedPage(tuple(ParkedView.of(each, known) for each in found), None)
+            if read >= MOST_READ:
+                return ParkedPage(tuple(ParkedView.of(each, known) for each in found), wanted.after)
+
+    async def count(self, query: ParkedQuery) -> Count:
+        """Count rows, whatever the query's page; a filter by more than group and state stops at `MOST_READ` rows."""
+        finer = (query.subscription, query.aggregate, query.aggregate_id, query.reason, query.fingerprint)
+        if query.states <= OPEN and all(value is None for value in finer):
+            counts = await self._ledger.counts()
+            mine = [n for (group, state), n in counts.items() if state in query.states and query.group in (None, group)]
+            return Count(sum(mine), exact=True)
+        wanted, rows, read = replace(_filter(query), after=None, limit=READ_PAGE), 0, 0
+        while read < MOST_READ:
+            page = await self._ledger.rows(wanted)
+            read += len(page)
+            rows += sum(query.reason is None or row.reason is query.reason for row in page)
+            if len(page) < READ_PAGE:
+                return Count(rows, exact=True)
+            wanted = replace(wanted, after=page[-1].id)
+        return Count(rows, exact=False)
+
+    async def parked_row(self, row_id: str) -> ParkedDetail:
+        """Show one row, open or ended, with everything known about it; raises `NotFoundError`."""
+        row = await self._ledger.row(row_id)
+        if row is None:
+            raise NotFoundError(f"there is no row {row_id!r}; see `wow-ray parked list`")
+        known = await self._now_known()
+        return ParkedDetail(
+            row=ParkedView.of(row, known),
+            backpressure=row.backpressure,
+            skip_through=None if row.skip_through is None else f"{row.skip_through[0]}:{row.skip_through[1]}",
+            traceback="" if row.failure is None else row.failure.traceback,
+            first_cause=ErrorView.of(row.first_cause),
+            first_traceback="" if row.first_cause is None else row.first_cause.traceback,
+            held=await self._held(row, known),
+            history=tuple(map(AttemptView.of, await self._ledger.attempts(row_id))),
+        )
+
+    async def subscriptions(self) -> tuple[GroupView, ...]:
+        """Show every group ever registered: how far it has come in each slot, and what is parked."""
+        snapshot = await self._overview.snapshot()
+        counts = await self._ledger.counts()
+        known = self._known or Known.of_store(snapshot.groups)
+        lags = {group.number: behind(snapshot, group) for group in snapshot.groups}
+        places = {place for each in lags.values() for place in first_places(each)}
+        events = {(event.slot, event.position): event for event in await self._reader.at(places)}
+        return tuple(
+            group_view(group, lags[group.number], oldest_of(lags[group.number], events, snapshot.now), counts, known)
+            for group in snapshot.groups
+        )
+
+    async def status(self) -> StatusView:
+        """Show the store as a whole: who owns what, and what is left to do."""
+        return status_view(self.context, await self._overview.snapshot(), await self._ledger.counts())
+
+    # --- asking
+
+    async def resume(self, row_id: str, command: Command) -> Applied | Pending:
+        """Read on from the stopped event with a fresh budget and fresh retries (P9)."""
+        return await self._commanding.on_row(Verb.RESUME, row_id, command, await self._now_known())
+
+    async def skip(
+        self, row_id: str, command: Command, *, through_version: int | None = None, only: bool = False
+    ) -> Applied | Pending:
+        """Pass over held events through a version, or all held ones; with `only` the stopped event alone (P9)."""
+        if only and through_version is not None:
+            raise OperationError("a skip is of the stopped event only, or through a version; not both")
+        if through_version is not None and through_version < 1:
+            raise OperationError(f"through_version is {through_version}; versions begin at 1")
+        verb = Verb.SKIP_ONE if only else Verb.SKIP
+        return await self._commanding.on_row(verb, row_id, command, await self._now_known(), through_version)
+
+    async def retry_now(self, row_id: str, command: Command) -> Applied | Pending:
+        """Make the next automatic retry due; it counts as one of them."""
+        return await self._commanding.on_row(Verb.RETRY_NOW, row_id, command, await self._now_known())
+
+    async def park(self, group: str, aggregate: str, aggregate_id: str, command: Command) -> Applied | Pending:
+        """Hold an aggregate in a group until it is resumed or skipped; raises `NotFoundError` for an unknown group."""
+        groups = [seen.name for seen in await self._overview.groups()]
+        if group not in groups:
+            raise NotFoundError(
+                f"there is no group {group!r}{nearest(group, groups)}; see `wow-ray subscriptions list`"
+            )
+        return await self._commanding.park(group, aggregate, aggregate_id, command, await self._now_known())
+
+    async def _now_known(self) -> Known:
+        """Give the groups there are."""
+        return self._known or Known.of_store(await self._overview.groups())
+
+    async def _held(self, row: Row, known: Known) -> HeldView:
+        """Count what an open row holds: the group's events from the stopped one up to where the group has read."""
+        snapshot = await self._overview.snapshot()
+        number = next((group.number for group in snapshot.groups if group.name == row.group), None)
+        if row.state not in OPEN or number is None:
+            return HeldView(0, None, None, more=False)
+        to = snapshot.slots[row.slot].marks[number].cursor
+        want = StreamWant(row.slot, row.aggregate, row.aggregate_id, *row.stopped, to)
+        (events,) = await self._reader.streams([want], MOST_HELD + 1)
+        versions = [event.version for event in events[:MOST_HELD] if known.wants(row.group, row.aggregate, event.type)]
+        first, last = (versions[0], versions[-1]) if versions else (None, None)
+        return HeldView(len(versions), first, last, more=len(events) > MOST_HELD)
+
+
+def _filter(query: ParkedQuery) -> RowFilter:
+    """Give the part of a query that the ledger answers."""
+    return RowFilter(
+        states=query.states,
+        group=query.group,
+        subscription=query.subscription,
+        aggregate=query.aggregate,
+        aggregate_id=query.aggregate_id,
+        fingerprint=query.fingerprint,
+        after=query.after,
+        limit=query.limit,
+    )

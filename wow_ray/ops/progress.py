@@ -1,0 +1,183 @@
+"""How far every group has come and who owns what: read off one snapshot of the store, and how it is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from wow_ray.events import StoredEvent
+from wow_ray.ops.known import Known
+from wow_ray.ops.views import View
+from wow_ray.policy.parked import State
+from wow_ray.ports.overview import GroupSeen, Snapshot
+
+SHOWN = frozenset({State.PARKED, State.RETRYING, State.EXHAUSTED})
+"""What people are shown as parked; `waiting` rows are long waits within the budget (P0)."""
+
+Counts = Mapping[tuple[str, State], int]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLag(View):
+    """One slot with something left to do: `lag` = head less cursor; `oldest` is the first position not finished."""
+
+    slot: int
+    head: int
+    cursor: int
+    lag: int
+    unfinished: int
+    oldest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Oldest(View):
+    """The longest waiting event of a group that nobody has finished; `age` in seconds by the store's clock."""
+
+    slot: int
+    position: int
+    occurred_at: datetime
+    age: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView(View):
+    """One group: `lag` positions not read yet, `unfinished` ones dispatched and not finished as of the last commit.
+
+    `behind` lists the slots with either; `open_rows` counts ledger rows by state, `parked` those that people are shown.
+    """
+
+    group: str
+    subscriptions: tuple[str, ...]
+    retired: bool
+    missing: bool
+    lag: int
+    unfinished: int
+    oldest: Oldest | None
+    parked: int
+    open_rows: Mapping[str, int]
+    behind: tuple[SlotLag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView(View):
+    """One incarnation of a partition; `lease_left` in seconds, infinite = without end; `alive` = the lease holds."""
+
+    partition: str
+    owner: str
+    host: str
+    pid: int
+    slots: int
+    lease_left: float
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView(View):
+    """The store as a whole. `ready` = every slot has an owner whose lease holds (H60); `unowned` are the others."""
+
+    context: str
+    now: datetime
+    server: str
+    schema_version: int
+    slots: int
+    ready: bool
+    unowned: tuple[int, ...]
+    partitions: tuple[PartitionView, ...]
+    lag: int
+    parked: int
+    open_rows: Mapping[str, int]
+
+
+def behind(snapshot: Snapshot, group: GroupSeen) -> tuple[SlotLag, ...]:
+    """List the slots in which a group has something left to read or to finish."""
+    found = []
+    for slot in snapshot.slots:
+        mark = slot.marks.get(group.number)
+        if mark is None or (mark.cursor >= slot.head and not mark.unfinished):
+            continue
+        oldest = mark.unfinished[0] if mark.unfinished else mark.cursor + 1
+        lag = max(0, slot.head - mark.cursor)
+        found.append(SlotLag(slot.slot, slot.head, mark.cursor, lag, len(mark.unfinished), oldest))
+    return tuple(found)
+
+
+def oldest_of(lags: Iterable[SlotLag], events: Mapping[tuple[int, int], StoredEvent], now: datetime) -> Oldest | None:
+    """Find the longest waiting event among the first unfinished ones of each slot; `None` when nothing waits."""
+    waiting = [events[lag.slot, lag.oldest] for lag in lags if (lag.slot, lag.oldest) in events]
+    if not waiting:
+        return None
+    first = min(waiting, key=lambda event: (event.occurred_at, event.slot))
+    return Oldest(first.slot, first.position, first.occurred_at, max(0.0, (now - first.occurred_at).total_seconds()))
+
+
+def group_view(
+    group: GroupSeen, lags: tuple[SlotLag, ...], oldest: Oldest | None, counts: Counts, known: Known
+) -> GroupView:
+    """Put together how a group stands; its handlers are those of the app where that is known."""
+    return GroupView(
+        group=group.name,
+        subscriptions=tuple(sorted(known.groups.get(group.name, group.subscriptions))),
+        retired=group.retired,
+        missing=group.name not in known.groups,
+        lag=sum(lag.lag for lag in lags),
+        unfinished=sum(lag.unfinished for lag in lags),
+        oldest=oldest,
+        parked=_shown(counts, {group.name}),
+        open_rows=_by_state(counts, {group.name}),
+        behind=lags,
+    )
+
+
+def status_view(context: str, snapshot: Snapshot, counts: Counts) -> StatusView:
+    """Put together how the whole store stands; lag is that of the groups that are not retired."""
+    leases = {owner.id: owner.lease_left for owner in snapshot.owners}
+    unowned = tuple(slot.slot for slot in snapshot.slots if slot.owner is None or leases.get(slot.owner, 0.0) <= 0)
+    running = [group for group in snapshot.groups if not group.retired]
+    names = {group for group, _ in counts}
+    return StatusView(
+        context=context,
+        now=snapshot.now,
+        server=snapshot.server,
+        schema_version=snapshot.schema_version,
+        slots=len(snapshot.slots),
+        ready=not unowned,
+        unowned=unowned,
+        partitions=_partitions(snapshot),
+        lag=sum(lag.lag for group in running for lag in behind(snapshot, group)),
+        parked=_shown(counts, names),
+        open_rows=_by_state(counts, names),
+    )
+
+
+def _partitions(snapshot: Snapshot) -> tuple[PartitionView, ...]:
+    """Show the owners that hold a lease or still stand in a slot."""
+    owned = Counter(slot.owner for slot in snapshot.slots if slot.owner is not None)
+    return tuple(
+        PartitionView(
+            owner.partition, owner.id, owner.host, owner.pid, owned[owner.id], owner.lease_left, owner.lease_left > 0
+        )
+        for owner in snapshot.owners
+        if owner.lease_left > 0 or owned[owner.id]
+    )
+
+
+def _shown(counts: Counts, groups: Collection[str]) -> int:
+    """Count what people are shown as parked."""
+    return sum(rows for (group, state), rows in counts.items() if group in groups and state in SHOWN)
+
+
+def _by_state(counts: Counts, groups: Collection[str]) -> Mapping[str, int]:
+    """Count open rows by state, in the order of the states; states without rows are left out."""
+    found: dict[str, int] = {}
+    for state in State:
+        rows = sum(count for (group, each), count in counts.items() if group in groups and each is state)
+        if rows:
+            found[state.value] = rows
+    return found
+
+
+def first_places(lags: Sequence[SlotLag]) -> set[tuple[int, int]]:
+    """Give the place of the first unfinished event of each slot."""
+    return {(lag.slot, lag.oldest) for lag in lags}
