@@ -8,7 +8,6 @@ redaction) is for when a row is written (H51). The only thing read from outside 
 from __future__ import annotations
 
 import linecache
-import re
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,17 +17,17 @@ from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 
+from wow_ray.redaction import safe, visible
+
 LIMIT = 16_384
 """The most bytes of UTF-8 that all texts of one `Failure` have together."""
-
 LINKS = 16
 """How far a chain of causes is followed."""
-
+CARRIED = "__wow_failure__"  # an attribute: the error stands for one in another process, which became data there
 _TYPE, _SOURCE, _MESSAGE, _NOTES, _LEAVES = 256, 256, 4_096, 8, 8
 _HEAD_FRAMES, _TAIL_FRAMES = 8, 16
 _BECAUSE = "\n\nThe above exception was the direct cause of the following:\n\n"
 _MEANWHILE = "\n\nDuring handling of the above exception, another one occurred:\n\n"
-_WINDOW = 65_536  # of a text of any length this much of either end is looked at: far more than is kept of it
 
 
 class Category(StrEnum):
@@ -62,10 +61,11 @@ class Failure:
         Secrets are hidden before anything is cut; message and traceback keep head and tail. Cheap for messages of
         many megabytes and tracebacks of thousands of frames: what will not be kept is not looked at.
         """
+        if isinstance(carried := vars(error).get(CARRIED), cls):
+            return replace(carried, category=category, source=source)
         error = unwrapped(error)
         kind, source = _cut(visible(_type_name(error)), _TYPE), _cut(visible(source), _SOURCE)
-        message = _cut(_message(error), _MESSAGE)
-        mark = fingerprint(error)
+        message, mark = _cut(_message(error), _MESSAGE), fingerprint(error)
         room = LIMIT - sum(len(text.encode()) for text in (kind, source, message, mark))
         return cls(category, source, kind, message, _cut(_traceback(error), room), mark)
 
@@ -133,61 +133,6 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-_STOPPED = r"""[^\s"'<>&;,]"""
-# A delimiter ends a value only where a blank, the end or the next key follows: else it is part of the secret.
-_VALUE = rf"""(?!\*\*\*)(?:{_STOPPED}|["'](?=\w)|[&;,](?!\s|[\w.\-]{{1,64}}\s?[=:]|\Z))+"""
-# A value broken by a line's end goes on with the first word of the next line, unless that begins something known,
-# and with every following line that is one long word.
-_FOLDED = (
-    rf"""(?:\r?\n[ \t]*(?!File "|[~^]|[\w.\-]+:\s){_STOPPED}+)?"""
-    rf"""(?:\r?\n[ \t]*{_STOPPED}{{16,}}(?=[ \t]*(?:\r?\n|\Z)))*"""
-)
-_IN_URL = (
-    r"""(://[^\s:/?#@"']*(?:\r?\n[ \t]*[^\s:/?#@"']*)?:)(?!\*\*\*@)"""
-    r"""(?:(?!://)[^\s"'<>])*(?:\r?\n[ \t]*(?:(?!://)[^\s"'<>])*)?(@)"""
-)
-_HEADER = r"""(authorization["']?\s{0,8}[=:]\s{0,8}["']?)(?!\*\*\*)[^\s"']+(?:[ \t]{1,8}[^\s"',;]+)?""" + _FOLDED
-_BEARER = rf"""\b(bearer\s{{1,8}}){_VALUE}{_FOLDED}"""
-_BASIC = rf"""\b(basic\s{{1,8}})(?-i:(?=[a-z]*[A-Z0-9+/=]))[A-Z0-9+/]{{8,}}={{0,2}}{_FOLDED}"""
-_KEYED = (
-    r"""((?:api[_\-]?key|token(?!s\b|iz)|passw(?:or)?d|passphrase|\bpwd|secret|(?:access|private)[_\-]?key"""
-    r"""|credential|signature(?==))(?!\w*(?:error|exception))[\w\-]{0,32}["']?\s{0,8}(?:=>|[=:])\s{0,8})"""
-    r"""(?!["']?\*\*\*)"""
-    rf"""(?:b?"(?:\\.|[^"\\])*"|b?'(?:\\.|[^'\\])*'|["']?{_VALUE}{_FOLDED})"""
-)
-_SECRETS = (
-    (re.compile(_IN_URL, re.IGNORECASE), r"\1***\2"),
-    *((re.compile(pattern, re.IGNORECASE), r"\1***") for pattern in (_HEADER, _BEARER, _BASIC, _KEYED)),
-)
-_SUSPECT = ("://", "auth", "bearer", "basic", "key", "token", "pass", "pwd", "secret", "credential", "signature")
-
-
-def redacted(text: str) -> str:
-    """Hide what looks like a secret: passwords in URLs, authorizations, values of keys such as `token` or `api_key`.
-
-    A secret that a line's end breaks in two is hidden whole, at the price of a word too many. Hosts, users and class
-    names stay. Applying it twice changes nothing more.
-    """
-    if not _is_suspect(text):
-        return text
-    for pattern, shown in _SECRETS:
-        text = pattern.sub(shown, text)
-    return text
-
-
-_CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: "\u2421"}
-
-
-def visible(text: str) -> str:
-    r"""Show what a database refuses or a terminal obeys: NUL and other controls as `␀…`, lone surrogates as `\ud83d`.
-
-    The literal six characters `\u0000` are not touched: they were visible already.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return text.translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
-
-
 def _is_wrapper(cls: type[BaseException]) -> bool:
     if getattr(cls, "__wow_wrapper__", False):
         return True
@@ -216,26 +161,7 @@ def _message(error: BaseException) -> str:
         text = str(error)
     except BaseException as broken:  # noqa: BLE001 - a failure is recorded whatever its own code raises
         text = f"<its text cannot be had: str() raised {type(broken).__name__}>"
-    return _safe(text)
-
-
-def _is_suspect(text: str) -> bool:
-    """Whether a text may hold a secret at all; quick, also for megabytes."""
-    return any(map(text.lower().__contains__, _SUSPECT))
-
-
-def _safe(text: str) -> str:
-    """Hide secrets and show odd characters in a text of any length.
-
-    Of a very long one only the ends are looked at. Where the tail may begin inside a secret whose beginning is out of
-    sight, its first two words go.
-    """
-    if len(text) <= 2 * _WINDOW:
-        return visible(redacted(text))
-    left, tail = len(text) - 2 * _WINDOW, text[-_WINDOW:]
-    if _is_suspect("".join(text[:-_WINDOW].rsplit(maxsplit=3)[-3:])):
-        tail = re.sub(r"\A\S*\s*\S*", "", tail, count=1)
-    return visible(f"{redacted(text[:_WINDOW])}\n… {left:,} characters left out …\n{redacted(tail)}")
+    return safe(text)
 
 
 def _cut(text: str, room: int) -> str:
@@ -271,7 +197,7 @@ def _one(error: BaseException) -> str:
     lines.append(f"{visible(_type_name(error))}: {_cut(_message(error), _MESSAGE)}")
     notes = getattr(error, "__notes__", None)
     shown = [note for note in notes if isinstance(note, str)][:_NOTES] if isinstance(notes, list) else []
-    lines.extend(_cut(_safe(note), _MESSAGE // 4) for note in shown)
+    lines.extend(_cut(safe(note), _MESSAGE // 4) for note in shown)
     leaves = error.exceptions[:_LEAVES] if isinstance(error, BaseExceptionGroup) else ()
     lines.extend(
         f"  | {visible(_type_name(leaf))}: {_cut(_message(leaf), _MESSAGE // 4)}" for leaf in map(unwrapped, leaves)
@@ -297,4 +223,4 @@ def _frames(step: TracebackType | None) -> Iterator[str]:
         yield f'  File "{visible(code.co_filename)}", line {at.tb_lineno}, in {visible(code.co_name)}'
         source = linecache.getline(code.co_filename, at.tb_lineno, at.tb_frame.f_globals).strip()
         if source:
-            yield f"    {_cut(_safe(source), 512)}"
+            yield f"    {_cut(safe(source), 512)}"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wow_ray.failure import LIMIT, Category, Failure, causes, fingerprint, minimal, redacted, unwrapped, visible
+from wow_ray.failure import LIMIT, Category, Failure, causes, fingerprint, minimal, unwrapped
+from wow_ray.redaction import redacted, visible
 
 
 class OrderLostError(Exception):

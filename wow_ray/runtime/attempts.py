@@ -41,6 +41,9 @@ class Outcomes(Protocol):
     def succeeded(self, lane: Lane, cell: Cell) -> None:
         """The event is done."""
 
+    def passed(self, lane: Lane, cell: Cell) -> bool:
+        """Tell whether the event needs no call; then it is settled and off the queue."""
+
     def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
         """The attempt counts as failed."""
 
@@ -104,6 +107,8 @@ class Attempts:
             if workers.closed or (group.paused and group.probe_lane is not lane):
                 outcomes.interrupted(lane)
                 return
+            if (lane.row is not None or lane.slot.markers) and outcomes.passed(lane, cell):
+                continue
             row = cell.row
             handler = handlers.get((row.aggregate, row.type)) or catch_all.get(row.aggregate)
             try:
@@ -174,6 +179,7 @@ class Attempts:
         body = decode(row, lane.group.events.get((row.aggregate, row.type)))
         ref = AggregateRef(self._app, row.aggregate, row.aggregate_id)
         argument: Any = body
+        state: object = None
         if handler.spec.wants_state is not None:
             try:
                 state = await self._states.at(lane, cell, handler.spec.wants_state)
@@ -186,6 +192,8 @@ class Attempts:
             await self._fold(lane, cell)
             if not handler.body_only:
                 argument = event_of(row, body, ref)
+        if handler.turn is not None:
+            return await self._elsewhere(attempt, ref, state)
         if handler.wants_connection:
             return await self._once.call(
                 attempt, argument, lambda connection: self._begun(lane, cell, handler, ref, connection)
@@ -194,6 +202,15 @@ class Attempts:
         if handler.wants_context:
             return await self._calls.invoke(attempt, argument, self._context(lane, cell, handler, ref))
         return await self._calls.invoke(attempt, argument)
+
+    async def _elsewhere(self, attempt: Attempt, ref: AggregateRef, state: object) -> BaseException | None:
+        """Have the call made in another process, with what is stored; waiting for its turn is not part of it."""
+        lane, cell, handler = attempt.lane, attempt.cell, attempt.handler
+        assert handler.turn is not None  # noqa: S101 - the caller has looked
+        self._workers.others()
+        async with handler.turn(lane.key):
+            self.still_allowed(lane)
+            return await self._calls.invoke(attempt, cell.row, state, self._context(lane, cell, handler, ref))
 
     def _begun(self, lane: Lane, cell: Cell, handler: Handler, ref: AggregateRef, connection: object) -> object:
         """Make the `ctx` of a call whose connection has come, if the call may still begin."""

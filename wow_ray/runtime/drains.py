@@ -53,7 +53,7 @@ class Drains:
         self._go = asyncio.Event()
         self._rows = ROWS // 4
         self.active = 0
-        """Lanes with a row in memory; the ledger's due work is taken only as far as there is room."""
+        """Lanes begun from the ledger; its due work and commands are taken only as far as there is room."""
 
     def begin(self, group: Group, slot: Slot, row: Row) -> Lane | None:
         """Make a lane for the row, which is held; it starts to read at once.
@@ -68,6 +68,7 @@ class Drains:
         lane.row = row
         lane.retrying = not row.draining
         lane.resume_at = row.stopped
+        lane.from_ledger = True
         self.active += 1
         self.want(lane)
         return lane
@@ -79,7 +80,6 @@ class Drains:
         lane.retrying = False
         lane.resume_at = (last.version, last.sequence + 1)
         lane.accepting = lane.complete = False
-        self.active += 1
 
     def want(self, lane: Lane) -> None:
         """Have the next part of the lane's stream read."""
@@ -133,12 +133,12 @@ class Drains:
         return StreamWant(lane.slot.number, lane.key[0], lane.key[1], version, sequence, lane.bound)
 
     def _fed(self, lane: Lane, rows: list[StoredEvent]) -> None:
-        """Queue what was read, passing over what is skipped, was settled before, or is nobody's here."""
+        """Queue what was read and is somebody's here."""
         group = lane.group
         if not self._unparking.expected(lane, rows):
             return
         for row in rows:
-            if group.wants(row.aggregate, row.type) and (lane.queue or not self._unparking.passed(lane, row)):
+            if group.wants(row.aggregate, row.type):
                 lane.queue.append(Cell(row))
         if rows:
             lane.resume_at = (rows[-1].version, rows[-1].sequence + 1)
@@ -149,7 +149,7 @@ class Drains:
 
     def release(self, lane: Lane) -> None:
         """Bring a lane that has just been handed over back into the live flow."""
-        self.active -= 1
+        self._uncount(lane)
         lane.queue, lane.later = lane.later, []
         if lane.queue:
             self._workers.ready(lane)
@@ -157,10 +157,14 @@ class Drains:
             lane.status = Status.GONE
             del lane.group.lanes[lane.key]
 
+    def _uncount(self, lane: Lane) -> None:
+        self.active -= lane.from_ledger
+        lane.from_ledger = False
+
     def left(self, lane: Lane) -> None:
         """Note that the lane is no drain any more: it was parked again, or waits in the ledger."""
-        self.active -= 1
+        self._uncount(lane)
         lane.hold_later()
-        lane.row = None
+        lane.row = lane.drained = None
         lane.status = Status.GONE
         lane.group.lanes.pop(lane.key, None)

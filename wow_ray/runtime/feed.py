@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.ports.event_log import Interest, Page
-from wow_ray.runtime.lane import MAX_QUEUE, Cell, Lane, digest
+from wow_ray.runtime.lane import MAX_QUEUE, Cell, Lane, Status, digest
 from wow_ray.runtime.ranges import PAGE, Ask, next_span, plan
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ log = logging.getLogger("wow_ray.feed")
 
 WINDOW = 8_000
 """W: positions of one group dispatched and not yet committed, at most (P5)."""
+PRESSURE = WINDOW // 4
+"""With more positions open than this, an aggregate that waits for its next attempt holds none: it spills (H6)."""
 BUSY_POLL = 0.01
 RETRY_WAIT = 0.5
 
@@ -213,8 +215,6 @@ class Feed:
         """Give one event to its aggregate's lane of the group, or let it settle as held (P5)."""
         row, position = cell.row, cell.position
         progress = slot.progress[group.number]
-        if progress.ahead and position in progress.ahead:
-            return
         key = (row.aggregate, row.aggregate_id)
         lane = group.lanes.get(key)
         if lane is None:
@@ -228,7 +228,8 @@ class Feed:
             self._partition.start_lane(lane)
             return
         if lane.row is None:
-            if len(lane.queue) < MAX_QUEUE or group.paused:
+            crowded = lane.status is Status.WAITING and group.open > PRESSURE
+            if (len(lane.queue) < MAX_QUEUE and not crowded) or group.paused:
                 lane.queue.append(cell)
                 progress.unfinished[position] = None
                 group.open += 1

@@ -15,11 +15,14 @@ from wow_ray.runtime.lane import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from wow_ray.events import EventSpec
     from wow_ray.handlers.specs import GroupSpec, HandlerSpec
     from wow_ray.runtime.deadlines import Call
     from wow_ray.runtime.lane import Key, Lane
+
+    Turn = Callable[[Key], AbstractAsyncContextManager[None]]
 
 TypeKey = tuple[str, str]
 """An event type: (aggregate's name, type's name)."""
@@ -44,13 +47,16 @@ class Handler:
         "spec",
         "subscription",
         "timeout",
+        "turn",
         "wants_connection",
         "wants_context",
         "wants_state",
     )
 
-    def __init__(self, spec: HandlerSpec, function: Callable[..., Any], key_name: str) -> None:
-        """Bind the spec to the processor's function.
+    def __init__(
+        self, spec: HandlerSpec, function: Callable[..., Any], key_name: str, turn: Turn | None = None
+    ) -> None:
+        """Bind the spec to the processor's function, or to one elsewhere, which has a `turn` for each aggregate.
 
         `key_name` is the name the subscription was first registered under (H28).
         """
@@ -59,7 +65,8 @@ class Handler:
         self.key_name = key_name
         self.subscription = spec.subscription
         self.aggregate = spec.aggregate
-        self.blocking = spec.blocking
+        self.turn = turn
+        self.blocking = spec.blocking and turn is None
         self.body_only = spec.body_only
         self.wants_state = spec.wants_state is not None
         self.wants_connection = spec.wants_connection
@@ -68,7 +75,7 @@ class Handler:
         self.parked = spec.parked
         self.lists = spec.lists
         self.timeout = spec.budget.timeout
-        self.plain = not (spec.blocking or spec.wants_connection or self.wants_state)
+        self.plain = not (spec.blocking or spec.wants_connection or self.wants_state or turn)
         """An async handler that needs nothing but the event: the hot path."""
 
 
@@ -171,7 +178,7 @@ class Group:
         """Give the next lane that may run now, or `None`; a paused group gives its probe only."""
         if self.running >= self.ceiling or self.closed:
             return None
-        if self.paused:
+        if self.paused and not self._deserted():
             return self._probe()
         drains, ready = self.drains, self.ready
         while drains and self.drains_running < self.drains_ceiling and (self.turn or not ready):
@@ -185,6 +192,23 @@ class Group:
                 self.turn = True
                 return lane
         return None
+
+    def end_pause(self) -> None:
+        """Let all lanes go on."""
+        self.paused = False
+        self.probe = self.probe_lane = None
+
+    def _deserted(self) -> bool:
+        """Tell whether the probing lane has left and no live lane is there to probe instead: then the pause is over.
+
+        Nothing is known to fail any more; the next failure pauses anew.
+        """
+        if self.probe_lane is not None and self.probe_lane.status is not Status.GONE:
+            return False
+        if any(lane.row is None for lane in self.lanes.values()):
+            return False
+        self.end_pause()
+        return True
 
     def _probe(self) -> Lane | None:
         """Give the probe when its time has come; when the probing lane has left, the next one that is ready (W4)."""
@@ -217,7 +241,7 @@ class Group:
         """Tell whether `take` could give a lane once permits allow it."""
         if self.closed:
             return False
-        if not self.paused:
+        if not self.paused or self._deserted():
             return bool(self.ready or self.drains)
         if self.probe is not None:
             return True

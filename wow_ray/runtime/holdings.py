@@ -49,7 +49,8 @@ class Holdings:
             if group.settled:
                 self._batch[group.number] = self._batch.get(group.number, 0) + group.settled
                 group.settled = 0
-        return [slot.write() for slot in self.slots.values() if slot.dirty or everything]
+        now = self._time.now()
+        return [slot.write(now) for slot in self.slots.values() if slot.dirty or everything]
 
     def take_back(self, writes: Sequence[SlotWrite]) -> None:
         """Have the next commit say what these writes were to say and did not: they were refused as a whole."""
@@ -96,7 +97,7 @@ class Holdings:
                     lane.ticket += 1
                     lane.status = Status.GONE
                     del group.lanes[lane.key]
-                    self.drains.active -= lane.row is not None
+                    self.drains.active -= lane.from_ledger
                 self._workers.activate(group)
         if not self.slots:
             self.empty(slots)

@@ -153,16 +153,16 @@ class Intents:
             self._answer(slot, intent, applied=False, code="no_handler", text=text)
             return
         key = (request.aggregate, request.aggregate_id)
-        while True:
-            row = await self._row(group, slot, group.lanes.get(key), intent)
-            held: StoredEvent | None = None
-            skipped: dict[str, Any] = {}
-            if request.verb in (Verb.SKIP, Verb.SKIP_ONE, Verb.PARK):
-                held, skipped = await scan(self._reader, group, slot, row, request)
-            # Decided in this very turn, on what has not changed while it was read.
-            lane = group.lanes.get(key)
-            if self._same(slot, lane, row, request):
-                break
+        row = await self._row(group, slot, group.lanes.get(key), intent)
+        held: StoredEvent | None = None
+        skipped: dict[str, Any] = {}
+        if request.verb in (Verb.SKIP, Verb.SKIP_ONE, Verb.PARK):
+            held, skipped = await scan(self._reader, group, slot, row, request)
+        lane = group.lanes.get(key)
+        if not self._same(slot, lane, row, request):
+            # It changed while it was read, so nothing is decided on it: asked again once the change is in the store.
+            self._partition.commits.after(self.nudge)
+            return
         if key in group.stuck:
             return
         if lane is not None and lane.status is Status.RUNNING:
@@ -176,23 +176,26 @@ class Intents:
         """Tell whether a row that was read is still how the aggregate stands."""
         if row is not None and row.state not in OPEN:
             return True
-        newest = lane.row if lane is not None and lane.row is not None else None
+        newest = self._of_lane(lane)
         newest = newest or slot.unwritten(request.group, request.aggregate, request.aggregate_id)
         if newest is not None:
             return row is not None and (row.id, row.etag) == (newest.id, newest.etag)
         return row is None or not slot.ended_unwritten(row.id)
 
+    def _of_lane(self, lane: Lane | None) -> Row | None:
+        return lane.caught_up(self._partition.store_now()) if lane is not None and lane.row is not None else None
+
     async def _row(self, group: Group, slot: Slot, lane: Lane | None, intent: Intent) -> Row | None:
         """Give the newest state of the aggregate's row: in a lane, on its way to the store, or in the store."""
         request = intent.request
-        row = lane.row if lane is not None else None
+        row = self._of_lane(lane)
         row = row or slot.unwritten(group.name, request.aggregate, request.aggregate_id)
         if row is None:
             row = await self._ledger.open_row(group.name, request.aggregate, request.aggregate_id)
             if row is not None and slot.ended_unwritten(row.id):
                 row = None
         if request.row_id is not None and (row is None or row.id != request.row_id):
-            return await self._ledger.row(request.row_id)
+            return slot.in_memory(request.row_id) or await self._ledger.row(request.row_id)
         return row
 
     def _decide(  # noqa: PLR0917 - an intent meets all of these

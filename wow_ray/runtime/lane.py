@@ -13,8 +13,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from wow_ray.policy.decide import Spent
+from wow_ray.policy.parked import advanced
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from wow_ray.events import AggregateRef, StoredEvent
     from wow_ray.failure import Failure
     from wow_ray.policy.parked import Row
@@ -78,8 +81,10 @@ class Lane:
         "bound",
         "commands",
         "complete",
+        "drained",
         "due",
         "first_cause",
+        "from_ledger",
         "group",
         "key",
         "later",
@@ -117,6 +122,11 @@ class Lane:
         """Intents that wait for the present call to end (H41)."""
         # --- of a drain only
         self.row: Row | None = None
+        """The ledger row as it was last said to the store; `caught_up` says what was drained since."""
+        self.drained: StoredEvent | None = None
+        """The last event drained that the row does not say yet."""
+        self.from_ledger = False
+        """It was begun from the ledger, and counts for the room there is."""
         self.retrying = False
         """The next call is a parked retry: one call, with the parked timeout."""
         self.bound = 0
@@ -128,6 +138,23 @@ class Lane:
         self.later: list[Cell] = []
         self.complete = False
         """Everything of the stream up to `bound` has been queued."""
+
+    def advance(self, row: StoredEvent) -> None:
+        """Note that a drained event is done; the row says so with the next commit, or when somebody wants to see it."""
+        self.drained = row
+        self.retrying = False
+        self.slot.draining.add(self)
+        self.slot.dirty = True
+
+    def caught_up(self, now: datetime) -> Row:
+        """Give the row with its mark behind the last event drained; raises `LookupError` for a lane that has none."""
+        if self.row is None:
+            raise LookupError(self.key)
+        if self.drained is not None:
+            done, self.drained = self.drained, None
+            self.row = advanced(self.row, done.version, done.sequence, done.position, now)
+            self.slot.keep(self.row)
+        return self.row
 
     def settle(self, cell: Cell) -> None:
         """Note that a live event is done or held: it counts for the next commit."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from wow_ray.failure import Category, capture
 from wow_ray.policy.classify import Classified, classify
 from wow_ray.policy.decide import Park, Pause, Retry, SlowDown, decide
+from wow_ray.policy.parked import Reason
 from wow_ray.policy.retry_after import retry_after_of
+from wow_ray.runtime.elsewhere import DEATHS, FailedElsewhereError
 from wow_ray.runtime.lane import NOTHING_SPENT, Status
 
 if TYPE_CHECKING:
@@ -65,7 +67,9 @@ class Verdicts:
         self._said: set[object] = set()
 
     def of(self, error: BaseException, handler: Handler) -> Classified:
-        """Classify one failed attempt, anew each time (K6)."""
+        """Classify one failed attempt, anew each time (K6); one made elsewhere was classified there (S76)."""
+        if isinstance(error, FailedElsewhereError):
+            return Classified(error.failure.category, error.failure.source)
         return classify(error, handler.subscription, handler.lists, self.application, self.modules, self._broken)
 
     def _broken(self, classifier: Classifier, error: BaseException) -> None:
@@ -118,6 +122,19 @@ class Settling:
         if lane.group.paused and lane.group.probe_lane is lane:
             self._unpause(lane.group)
 
+    def passed(self, lane: Lane, cell: Cell) -> bool:
+        """Tell whether the lane's next event needs no call, and then settle it: skipped, or done by a former owner."""
+        if lane.row is not None:
+            if not self._unparking.passed(lane, cell.row):
+                return False
+        elif lane.slot.fold_marker(lane.group.number, cell.position):
+            lane.settle(cell)
+            lane.group.forget_states(lane.key)
+        else:
+            return False
+        del lane.queue[0]
+        return True
+
     def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
         """Classify, decide, carry out."""
         group = lane.group
@@ -141,7 +158,10 @@ class Settling:
             asked,
             jittered=self._verdicts.wants_jitter(error),
         )
-        if group.paused and group.probe_lane is lane and not isinstance(decision, Park):
+        if isinstance(error, FailedElsewhereError) and error.deaths >= DEATHS:
+            decision = Park(Reason.CRASHED_WORKER, decision.spent)
+        for_good = isinstance(decision, Park) and decision.reason in {Reason.UNRECOVERABLE, Reason.CRASHED_WORKER}
+        if group.paused and group.probe_lane is lane and not for_good:
             # A probe that fails otherwise is still no success: nothing is charged and another probe follows (W4).
             decision = decide(PROBE, lane.spent, handler.limits, now, self._dice(), asked)
         match decision:
@@ -229,6 +249,5 @@ class Settling:
 
     def _unpause(self, group: Group) -> None:
         log.warning("%s: the probe succeeded, going on", group.name)
-        group.paused = False
-        group.probe_lane = group.probe = None
+        group.end_pause()
         self._workers.activate(group)

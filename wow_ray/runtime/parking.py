@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wow_ray.failure import Category, Failure, capture
 from wow_ray.policy import parked as life
 from wow_ray.policy.budget import ParkedRetries
-from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
+from wow_ray.policy.parked import Cause, Reason, State, Stop
 from wow_ray.runtime.lane import Status
 from wow_ray.runtime.rows import Rows, stop_at
 
@@ -66,10 +66,10 @@ class Parking:
         cause = Cause(reason, failure, lane.first_cause or failure, lane.spent.attempts, lane.spent.backpressure)
         stop = stop_at(handler.subscription, lane.queue[0])
         if lane.row is not None:
-            row = life.spilled_again(lane.row, stop, cause, due, now)
+            row = life.spilled_again(lane.caught_up(now), stop, cause, due, now)
             self._drains.left(lane)
         else:
-            row = self._spilled(lane, stop, cause, seconds)
+            row = life.spilled(self._rows.place(lane), stop, cause, due, now)
             self._rows.hold(lane)
             self._rows.drop(lane)
         self._rows.note(lane.slot, row, "live", failure)
@@ -85,7 +85,9 @@ class Parking:
         now = self._rows.now()
         cell = lane.queue[0]
         cause = Cause(Reason.BUDGET_SPENT, None, lane.first_cause, lane.spent.attempts, lane.spent.backpressure)
-        row = life.begin(self._spilled(lane, stop_at(_subscription(lane, cell), cell), cause, 0.0), now)
+        row = life.begin(
+            life.spilled(self._rows.place(lane), stop_at(_subscription(lane, cell), cell), cause, now, now), now
+        )
         self._rows.hold(lane)
         self._drains.adopt(lane, row)
         self._rows.keep(lane.slot, row)
@@ -95,14 +97,11 @@ class Parking:
         self._rows.hold(lane)
         self._rows.drop(lane)
 
-    def _spilled(self, lane: Lane, stop: Stop, cause: Cause, seconds: float) -> Row:
-        now = self._rows.now()
-        return life.spilled(self._rows.place(lane), stop, cause, now + timedelta(seconds=seconds), now)
-
     def _stopped(self, lane: Lane, stop: Stop, cause: Cause, limits: ParkedRetries) -> None:
         rows, slot = self._rows, lane.slot
         if lane.row is not None:
-            row = life.stopped_again(lane.row, stop, cause, now=rows.now(), dice=rows.dice(), limits=limits)
+            now = rows.now()
+            row = life.stopped_again(lane.caught_up(now), stop, cause, now=now, dice=rows.dice(), limits=limits)
             rows.note(slot, row, "drain", cause.failure)
             self._drains.left(lane)
         else:

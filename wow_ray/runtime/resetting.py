@@ -115,7 +115,7 @@ def _follow(partition: Partition, name: str) -> None:
     group = partition.by_name[name]
     partition.holdings.batch_done()
     for lane in list(group.lanes.values()):
-        partition.drains.active -= lane.row is not None
+        partition.drains.active -= lane.from_ledger
         lane.ticket += 1
         lane.status = Status.GONE
     group.lanes.clear()
@@ -125,7 +125,7 @@ def _follow(partition: Partition, name: str) -> None:
         before = slot.progress[group.number]
         slot.progress[group.number] = Progress(0, (), before.generation + 1)
         slot.held[group.number] = set()
-        slot.done.pop(group.number, None)
+        slot.markers.pop(group.number, None)
         slot.acknowledged()
 
 

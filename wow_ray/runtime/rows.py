@@ -98,7 +98,7 @@ class Rows:
     def free(self, lane: Lane) -> None:
         """Hold the aggregate no longer: its row has ended in this turn."""
         lane.slot.held[lane.group.number].discard(digest(lane.key))
-        lane.row = None
+        lane.row = lane.drained = None
         lane.accepting = False
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.handlers.resources import Resources
 from wow_ray.policy.slots import shares
-from wow_ray.runtime.assembly import declared, groups_of
+from wow_ray.runtime.assembly import away, declared, groups_of
 from wow_ray.runtime.outcomes import Verdicts
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.partition import LogRewoundError, Partition
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.ledger import Intent
     from wow_ray.ports.slots import Owner
     from wow_ray.ports.stores import ClientStores, PartitionStores
+    from wow_ray.runtime.elsewhere import Elsewhere
 
 log = logging.getLogger("wow_ray.service")
 
@@ -60,12 +61,14 @@ class Service:
         pace: Pace | None = None,
         overrides: Mapping[Any, Any] | None = None,
         returning: Literal["stored", "end"] | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
 
         `modules` are the modules' classifiers. `partitions` is how many share all slots, or each one's slots by its
         lasting name; with `sweeps=False` somebody else brings due rows. `overrides` are resources given from outside;
-        `returning` says where a group goes on that was away (L5).
+        `returning` says where a group goes on that was away (L5). `elsewhere` makes the calls of processors declared
+        `isolation="actor"`; without it they are made here.
         """
         self.spec = spec
         self.client = client
@@ -81,6 +84,7 @@ class Service:
         self._sweeps = sweeps
         self._pace = pace or Pace()
         self._returning = returning
+        self._elsewhere = elsewhere
         self._resources = Resources(spec.providers, overrides)
         self._stacks: dict[str, AsyncExitStack] = {}
         self._keepers: list[asyncio.Task[None]] = []
@@ -96,8 +100,12 @@ class Service:
         """
         await self._resources.__aenter__()
         try:
+            elsewhere = away(self.spec, self._elsewhere)
+            if kept := sorted({group.processor.__name__ for group in self.spec.groups if group.isolation == "actor"}):
+                where = "in processes of their own" if elsewhere else "in this process; run on Ray it has its own"
+                log.info("isolation='actor': %s is called %s", ", ".join(kept), where)
             for cls in self.spec.processors():
-                self.processors[cls] = await self._resources.build(cls)
+                self.processors[cls] = None if cls in elsewhere else await self._resources.build(cls)
             slots = await self.client.slots.slot_count()
             self._registered = await self.client.slots.register(declared(self.spec), self._returning)
             for name, share in self._shares(slots).items():
@@ -145,7 +153,7 @@ class Service:
         partition = Partition(
             self._owner(name),
             self.spec,
-            groups_of(self.spec, self._registered, self.processors, self._pace.concurrency),
+            groups_of(self.spec, self._registered, self.processors, self._pace.concurrency, self._elsewhere),
             stores,
             clock=self._clock,
             dice=self._dice,

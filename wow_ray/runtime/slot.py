@@ -16,8 +16,11 @@ from wow_ray.policy.progress import Mark, Progress
 from wow_ray.ports.slots import SlotWrite
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from wow_ray.policy.parked import Row
     from wow_ray.ports.slots import AttemptNote, IntentDone, Notice, SlotLoaded
+    from wow_ray.runtime.lane import Lane
 
 ENDED = frozenset({State.RESOLVED, State.SKIPPED, State.RESET, State.NOTHING_TO_READ})
 
@@ -28,13 +31,14 @@ class Slot:
     __slots__ = (
         "attempts",
         "dirty",
-        "done",
+        "draining",
         "epoch",
         "folded",
         "foreign",
         "held",
         "intents",
         "lost",
+        "markers",
         "notices",
         "number",
         "progress",
@@ -54,18 +58,16 @@ class Slot:
         self.foreign = {number: mark for number, mark in loaded.marks.items() if number not in groups}
         self.progress: dict[int, Progress] = {}
         self.held: dict[int, set[bytes]] = {number: set() for number in groups}
-        self.done: dict[int, set[int]] = {}
-        """Held positions whose effects are in the store already, by group: a drain passes over them (H4)."""
+        self.markers: dict[int, set[int]] = {}
+        """Positions whose effects a former owner committed and its progress does not say so, by group (H4)."""
         self.folded: list[tuple[int, int]] = []
         for number in groups:
             mark = loaded.marks.get(number, Mark(0))
-            unfinished = set(mark.unfinished)
-            markers = loaded.settled.get(number, frozenset())
-            done = {position for position in markers if position <= mark.cursor and position not in unfinished}
-            if done:
-                self.done[number] = done
-            self.progress[number] = Progress.loaded(mark, markers - done)
-            self._fold(number)
+            self.progress[number] = Progress(mark.cursor, (), mark.generation, mark.unfinished)
+            if loaded.settled.get(number):
+                self.markers[number] = set(loaded.settled[number])
+        self.draining: set[Lane] = set()
+        """Lanes that have drained events their rows do not say yet."""
         self.rows: dict[str, Row] = {}
         self.sent_rows: dict[str, Row] = {}
         self.attempts: list[AttemptNote] = []
@@ -89,20 +91,25 @@ class Slot:
         return any(progress.cursor > head for progress in self.progress.values())
 
     def moved(self, groups: tuple[int, ...], cursor: int) -> None:
-        """Note that these groups have read everything up to `cursor`.
-
-        Markers of calls settled before are passed with it.
-        """
+        """Note that these groups have read everything up to `cursor`."""
         for number in groups:
-            progress = self.progress[number]
-            progress.moved(cursor)
-            if progress.ahead:
-                self._fold(number)
+            self.progress[number].moved(cursor)
         self.dirty = True
 
-    def _fold(self, number: int) -> None:
-        """Have the next commit delete the markers that the group's mark contains from now on (H4)."""
-        self.folded += [(number, position) for position in self.progress[number].fold()]
+    def fold_marker(self, group: int, position: int) -> bool:
+        """Take a marker out, to be deleted by the commit that settles its event in the progress or the row (H4).
+
+        `False` = there is none: the event is to be handled.
+        """
+        found = self.markers.get(group)
+        if found is None or position not in found:
+            return False
+        found.discard(position)
+        if not found:
+            del self.markers[group]
+        self.folded.append((group, position))
+        self.dirty = True
+        return True
 
     def take_unfinished(self) -> dict[int, frozenset[int]]:
         """Give, by group, the positions a former owner left unfinished, to be dispatched again.
@@ -129,11 +136,19 @@ class Slot:
 
     def ended_unwritten(self, row_id: str) -> bool:
         """Tell whether the row has ended in memory while the store still shows it open."""
-        row = self.rows.get(row_id) or self.sent_rows.get(row_id)
+        row = self.in_memory(row_id)
         return row is not None and row.state in ENDED
 
-    def write(self) -> SlotWrite:
+    def in_memory(self, row_id: str) -> Row | None:
+        """Give the row as the store does not have it yet, open or ended; `None` = the store has the newest."""
+        return self.rows.get(row_id) or self.sent_rows.get(row_id)
+
+    def write(self, now: datetime) -> SlotWrite:
         """Take everything there is to say, as one snapshot; what comes later goes into the next one."""
+        for lane in self.draining:
+            if lane.row is not None:
+                lane.caught_up(now)
+        self.draining.clear()
         marks = dict(self.foreign)
         for number, progress in self.progress.items():
             marks[number] = progress.mark()

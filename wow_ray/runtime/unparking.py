@@ -116,10 +116,9 @@ class Unparking:
         self, lane: Lane, handler: Handler, classified: Classified, error: BaseException, retry_after: float | None
     ) -> None:
         """Record a failed parked retry: parked until the next one, or exhausted (P6 to P8)."""
-        assert lane.row is not None  # noqa: S101 - a parked retry has a row
         rows, failure = self._rows, capture(error, classified.category, classified.source)
         after = life.failed(
-            lane.row,
+            lane.caught_up(rows.now()),
             classified.category,
             failure,
             now=rows.now(),
@@ -136,37 +135,28 @@ class Unparking:
     def give_back(self, lane: Lane) -> None:
         """Let a drain that our own stopping ended cost nothing; the next owner goes on with it (P7)."""
         if lane.row is not None and lane.row.state is State.RETRYING:
-            self._rows.keep(lane.slot, life.given_back(lane.row, self._rows.now()))
+            now = self._rows.now()
+            self._rows.keep(lane.slot, life.given_back(lane.caught_up(now), now))
             lane.hold_later()
 
     def drained(self, lane: Lane, cell: Cell) -> None:
         """Move the row's mark behind an event that is done (P6); the next ones run under the normal budget."""
-        self._advance(lane, cell.row)
+        lane.advance(cell.row)
+        self._rows.partition.commits.poke()
         lane.group.settled += 1
         lane.group.open += 1
 
     def passed(self, lane: Lane, row: StoredEvent) -> bool:
-        """Tell whether the event at the head of the drain needs no call.
-
-        Skipped by an operator, or settled before (H4).
-        """
+        """Tell whether the drain's next event needs no call: an operator skips it, or it was settled before (H4)."""
         assert lane.row is not None  # noqa: S101 - only drains ask
-        done = lane.slot.done.get(lane.group.number)
-        settled = done is not None and row.position in done
-        if not settled and not lane.row.passes_over(row.version, row.sequence):
+        if not lane.slot.fold_marker(lane.group.number, row.position) and not lane.row.passes_over(
+            row.version, row.sequence
+        ):
             return False
-        if settled and done is not None:
-            done.discard(row.position)
-            lane.slot.folded.append((lane.group.number, row.position))
-        self._advance(lane, row)
+        lane.advance(row)
+        self._rows.partition.commits.poke()
         lane.group.forget_states(lane.key)
         return True
-
-    def _advance(self, lane: Lane, row: StoredEvent) -> None:
-        assert lane.row is not None  # noqa: S101 - only drains advance
-        lane.row = life.advanced(lane.row, row.version, row.sequence, row.position, self._rows.now())
-        lane.retrying = False
-        self._rows.keep(lane.slot, lane.row)
 
     # --- ending
 
@@ -175,8 +165,7 @@ class Unparking:
 
         Stop and say so otherwise (H40).
         """
-        row = lane.row
-        assert row is not None  # noqa: S101 - only drains read
+        row = lane.caught_up(self._rows.now())
         if row.failure is None or lane.resume_at != row.stopped:
             return True
         if rows and (rows[0].version, rows[0].sequence) == row.stopped:
@@ -191,8 +180,8 @@ class Unparking:
 
     def hand_over(self, lane: Lane) -> None:
         """End the row: the lane has caught up with the live flow and goes on in it (P11)."""
-        assert lane.row is not None  # noqa: S101 - only drains end
-        after = life.ended(lane.row, self._rows.now())
+        now = self._rows.now()
+        after = life.ended(lane.caught_up(now), now)
         self._rows.keep(lane.slot, after)
         if after.told:
             self._rows.say(lane.slot, "skipped" if after.state is State.SKIPPED else "resolved", after)
