@@ -16,6 +16,7 @@ from wow_ray.names import invocation_key
 from wow_ray.policy.classify import control_flow
 from wow_ray.runtime.calls import Attempt, Interrupted, late
 from wow_ray.runtime.decoding import decode, event_of, state_event_of
+from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import NOTHING_SPENT, Status
 from wow_ray.runtime.stepping import Suspended
 
@@ -104,7 +105,8 @@ class Attempts:
             cell = lane.queue[0]
             if clock() >= lease.valid_until:
                 outcomes.lease_lost()
-            if workers.closed or (group.paused and group.probe_lane is not lane):
+            full = lane.row is not None and group.open >= WINDOW
+            if full or workers.closed or (group.paused and group.probe_lane is not lane):
                 outcomes.interrupted(lane)
                 return
             if (lane.row is not None or lane.slot.markers) and outcomes.passed(lane, cell):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.ports.event_log import Interest, Page
+from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import MAX_QUEUE, Cell, Lane, Status, digest
 from wow_ray.runtime.ranges import PAGE, Ask, next_span, plan
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wow_ray.feed")
 
-WINDOW = 8_000
-"""W: positions of one group dispatched and not yet committed, at most (P5)."""
 PRESSURE = WINDOW // 4
 """With more positions open than this, an aggregate that waits for its next attempt holds none: it spills (H6)."""
 BUSY_POLL = 0.01

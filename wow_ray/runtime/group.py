@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 TypeKey = tuple[str, str]
 """An event type: (aggregate's name, type's name)."""
 
+WINDOW = 8_000
+"""W: positions of one group that are dispatched or done and not yet committed, at most (P5, L2)."""
 MAX_STATES = 10_000
 """How many folded states a group keeps for aggregates that are idle; others are folded again when needed."""
 
@@ -181,7 +183,7 @@ class Group:
         if self.paused and not self._deserted():
             return self._probe()
         drains, ready = self.drains, self.ready
-        while drains and self.drains_running < self.drains_ceiling and (self.turn or not ready):
+        while drains and self.open < WINDOW and self.drains_running < self.drains_ceiling and (self.turn or not ready):
             lane = drains.popleft()
             if lane.status is Status.READY:
                 self.turn = False

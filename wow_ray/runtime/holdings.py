@@ -71,6 +71,7 @@ class Holdings:
         """See `Ledgered`: the batch's events are open no more (P5)."""
         for number, settled in self._batch.items():
             self.groups[number].open -= settled
+            self._workers.activate(self.groups[number])
         self._batch.clear()
         self.room()
 

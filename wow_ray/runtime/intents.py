@@ -161,7 +161,7 @@ class Intents:
         lane = group.lanes.get(key)
         if not self._same(slot, lane, row, request):
             # It changed while it was read, so nothing is decided on it: asked again once the change is in the store.
-            self._partition.commits.after(self.nudge)
+            self._look_again(slot)
             return
         if key in group.stuck:
             return
@@ -172,6 +172,11 @@ class Intents:
             row = replace(row, begun=False)
         self._decide(intent, group, slot, lane, row, held, skipped)
 
+    def _look_again(self, slot: Slot) -> None:
+        """Look for intents once the slot has said what it has to say; if it has nothing to say, at the next poll."""
+        if slot.rows or slot.sent_rows:
+            self._partition.commits.after(self.nudge)
+
     def _same(self, slot: Slot, lane: Lane | None, row: Row | None, request: NewIntent) -> bool:
         """Tell whether a row that was read is still how the aggregate stands."""
         if row is not None and row.state not in OPEN:
@@ -180,7 +185,7 @@ class Intents:
         newest = newest or slot.unwritten(request.group, request.aggregate, request.aggregate_id)
         if newest is not None:
             return row is not None and (row.id, row.etag) == (newest.id, newest.etag)
-        return row is None or not slot.ended_unwritten(row.id)
+        return row is None or not slot.outdated(row)
 
     def _of_lane(self, lane: Lane | None) -> Row | None:
         return lane.caught_up(self._partition.store_now()) if lane is not None and lane.row is not None else None
@@ -224,7 +229,7 @@ class Intents:
         )
         match outcome:
             case Later():
-                return
+                self._look_again(slot)
             case Refuse(code, text):
                 self._answer(slot, intent, applied=False, code=code, text=text)
                 if lane is not None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from wow_ray.ports.slots import AttemptNote, IntentDone, Notice, SlotLoaded
     from wow_ray.runtime.lane import Lane
 
+REMEMBERED = 10_000
+"""Rows changed last whose etags are known, by which an answer of the store that was read before is recognised."""
 ENDED = frozenset({State.RESOLVED, State.SKIPPED, State.RESET, State.NOTHING_TO_READ})
 
 
@@ -29,6 +31,7 @@ class Slot:
     """An owned slot. `lost` is set when a newer owner was met; nothing of it is written from then on (L3)."""
 
     __slots__ = (
+        "_etags",
         "attempts",
         "dirty",
         "draining",
@@ -68,6 +71,7 @@ class Slot:
                 self.markers[number] = set(loaded.settled[number])
         self.draining: set[Lane] = set()
         """Lanes that have drained events their rows do not say yet."""
+        self._etags: dict[str, int] = {}
         self.rows: dict[str, Row] = {}
         self.sent_rows: dict[str, Row] = {}
         self.attempts: list[AttemptNote] = []
@@ -124,6 +128,10 @@ class Slot:
     def keep(self, row: Row) -> None:
         """Have the next commit write the row in this state."""
         self.rows[row.id] = row
+        self._etags.pop(row.id, None)
+        self._etags[row.id] = row.etag
+        if len(self._etags) > REMEMBERED:
+            del self._etags[next(iter(self._etags))]
         self.dirty = True
 
     def unwritten(self, group: str, aggregate: str, aggregate_id: str) -> Row | None:
@@ -138,6 +146,10 @@ class Slot:
         """Tell whether the row has ended in memory while the store still shows it open."""
         row = self.in_memory(row_id)
         return row is not None and row.state in ENDED
+
+    def outdated(self, row: Row) -> bool:
+        """Tell whether a row read from the store has changed here since, even if the store has that by now."""
+        return self._etags.get(row.id, 0) > row.etag
 
     def in_memory(self, row_id: str) -> Row | None:
         """Give the row as the store does not have it yet, open or ended; `None` = the store has the newest."""

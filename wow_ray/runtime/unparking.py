@@ -41,7 +41,7 @@ class Unparking:
         """Begin the parked retry of a due row, once its begin is in the store (H10); `False` = not now."""
         key = (row.aggregate, row.aggregate_id)
         in_memory = key in group.lanes or key in group.stuck or slot.unwritten(row.group, *key) is not None
-        if in_memory or slot.ended_unwritten(row.id) or not row.is_due(self._rows.now()):
+        if in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
             return False
         if group.handlers.keys() and _handler(group, row) is None:
             return False
@@ -102,7 +102,7 @@ class Unparking:
 
     def wake(self, group: Group, slot: Slot, row: Row) -> None:
         """Go on with a waiting row whose time has come; do nothing with one that is not waiting any more."""
-        if row.state is not State.WAITING or (row.aggregate, row.aggregate_id) in group.lanes:
+        if row.state is not State.WAITING or slot.outdated(row) or (row.aggregate, row.aggregate_id) in group.lanes:
             return
         now = self._rows.now()
         if row.is_due(now):
@@ -166,7 +166,7 @@ class Unparking:
         Stop and say so otherwise (H40).
         """
         row = lane.caught_up(self._rows.now())
-        if row.failure is None or lane.resume_at != row.stopped:
+        if row.failure is None or lane.resume_at != row.stopped or row.passes_over(*row.stopped):
             return True
         if rows and (rows[0].version, rows[0].sequence) == row.stopped:
             return True
