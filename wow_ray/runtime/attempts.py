@@ -2,12 +2,12 @@
 
 The pipeline of an event: decode, fold state if wanted, call, settle. The hot path (an async handler that needs nothing
 but the event and does not wait) makes its call directly; every other goes through `Calls`. What an attempt ends in is
-carried out by `Outcomes`; this module only finds out what it was. An attempt begins only while the lease holds (L3).
+carried out by `Settling`; this module only finds out what it was. An attempt begins only while the lease holds (L3).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from wow_ray.errors import StoreUnavailableError, UndecodableError
 from wow_ray.events import AggregateRef
@@ -29,42 +29,12 @@ if TYPE_CHECKING:
     from wow_ray.runtime.effectively_once import EffectivelyOnce
     from wow_ray.runtime.group import Handler
     from wow_ray.runtime.lane import Cell, Lane
+    from wow_ray.runtime.outcomes import Settling
     from wow_ray.runtime.states import States
     from wow_ray.runtime.workers import Workers
 
 QUOTA = 16
 """Events of one lane handled before the lane goes to the end of its queue."""
-
-
-class Outcomes(Protocol):
-    """What is done with the end of an attempt."""
-
-    def succeeded(self, lane: Lane, cell: Cell) -> None:
-        """The event is done."""
-
-    def passed(self, lane: Lane, cell: Cell) -> bool:
-        """Tell whether the event needs no call; then it is settled and off the queue."""
-
-    def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
-        """The attempt counts as failed."""
-
-    def unreadable(self, lane: Lane, cell: Cell, error: UndecodableError) -> None:
-        """This program cannot read the event; no call was made."""
-
-    def idle(self, lane: Lane) -> None:
-        """The lane's queue is empty, or it has used its quota."""
-
-    def interrupted(self, lane: Lane) -> None:
-        """The call was ended by our own stopping, or never began; nothing is charged."""
-
-    def unavailable(self, lane: Lane) -> None:
-        """Our own store could not be asked for what the call needs; nothing is charged."""
-
-    def lease_lost(self) -> None:
-        """The lease is not sure; no call may begin."""
-
-    def command(self, lane: Lane) -> None:
-        """An operator's command waits for this lane; it is not run on."""
 
 
 class Attempts:
@@ -80,7 +50,7 @@ class Attempts:
         states: States,
         calls: Calls,
         once: EffectivelyOnce,
-        outcomes: Outcomes,
+        outcomes: Settling,
         workers: Workers,
     ) -> None:
         """`context` and `key_prefix` are the app's."""
@@ -94,38 +64,23 @@ class Attempts:
         self._outcomes = outcomes
         self._workers = workers
 
-    async def run(self, lane: Lane, task: asyncio.Task[None]) -> None:  # noqa: C901, PLR0912 - the hot path, one branch for each end
+    async def run(self, lane: Lane, task: asyncio.Task[None]) -> None:  # noqa: C901 - one branch for each end
         """Handle the lane's next events until it is idle, waits, is parked, or has used its quota."""
-        outcomes, clock, lease, workers = self._outcomes, self._clock.monotonic, self._lease, self._workers
-        group = lane.group
-        handlers, catch_all = group.handlers, group.catch_all
+        outcomes = self._outcomes
         for _ in range(QUOTA):
+            ended = self._rush(lane)
             if not lane.queue:
                 break
             cell = lane.queue[0]
-            if clock() >= lease.valid_until:
-                outcomes.lease_lost()
-            full = lane.row is not None and group.open >= WINDOW
-            if full or workers.closed or (group.paused and group.probe_lane is not lane):
-                outcomes.interrupted(lane)
-                return
-            if (lane.row is not None or lane.slot.markers) and outcomes.passed(lane, cell):
-                continue
-            row = cell.row
-            handler = handlers.get((row.aggregate, row.type)) or catch_all.get(row.aggregate)
+            if ended is None:
+                if not self._may_begin(lane):
+                    outcomes.interrupted(lane)
+                    return
+                if (lane.row is not None or lane.slot.markers) and outcomes.passed(lane, cell):
+                    continue
+            handler = lane.group.handler_of(cell.row.aggregate, cell.row.type)
             try:
-                if handler is None:
-                    await self._fold(lane, cell)
-                    error = None
-                elif handler.plain and not lane.retrying:
-                    ended = self._direct(lane, cell, handler)
-                    error = (
-                        await self._calls.watched(Attempt(lane, cell, handler, task), ended)
-                        if isinstance(ended, Suspended)
-                        else ended
-                    )
-                else:
-                    error = await self._call(Attempt(lane, cell, handler, task))
+                error = await self._attempt(lane, cell, handler, ended, task)
             except UndecodableError as problem:
                 if lane.status is Status.RUNNING:
                     outcomes.unreadable(lane, cell, problem)
@@ -145,6 +100,77 @@ class Attempts:
                 return
         outcomes.idle(lane)
 
+    def _rush(self, lane: Lane) -> BaseException | Suspended | None:
+        """Handle live events of plain handlers in one go, as long as none waits or fails: the hot path.
+
+        Nothing is awaited, so nobody else can close a gate, pause the group or spill the lane meanwhile. Answers what
+        the event now at the head of the queue ended in; `None` = it was not called, the careful way has to look at it.
+        """
+        group, slot = lane.group, lane.slot
+        if lane.row is not None or slot.markers or group.paused or self._workers.closed:
+            return None
+        clock, valid_until, handlers = self._clock.monotonic, self._lease.valid_until, group.handlers
+        unfinished = slot.progress[group.number].unfinished
+        ended: BaseException | Suspended | None = None
+        done = 0
+        now = clock()
+        for cell in lane.queue[:QUOTA]:
+            row = cell.row
+            handler = handlers.get((row.aggregate, row.type))
+            if handler is None or not handler.plain or now >= valid_until:
+                break
+            try:
+                ended = self._direct(lane, cell, handler)
+            except UndecodableError:
+                break
+            began, now = now, clock()
+            if ended is None and now - began > handler.timeout:
+                ended = late(handler.timeout)
+            if ended is not None:
+                break
+            del unfinished[cell.position]
+            done += 1
+            lane.spent = NOTHING_SPENT
+        if done:
+            del lane.queue[:done]
+            lane.first_cause = None
+            lane.due = 0.0
+            slot.dirty = True
+            group.settled += done
+            group.handled += done
+        return ended
+
+    def _may_begin(self, lane: Lane) -> bool:
+        """Tell whether a call of the lane may begin now: gates, pause, lease (L3), and W for a drain (H9)."""
+        group = lane.group
+        if self._clock.monotonic() >= self._lease.valid_until:
+            self._outcomes.lease_lost()
+        full = lane.row is not None and group.open >= WINDOW
+        return not (full or self._workers.closed or (group.paused and group.probe_lane is not lane))
+
+    async def _attempt(
+        self,
+        lane: Lane,
+        cell: Cell,
+        handler: Handler | None,
+        ended: BaseException | Suspended | None,
+        task: asyncio.Task[None],
+    ) -> BaseException | None:
+        """Make the attempt, or what is left of one that was begun in the rush; `None` = done, an error = failed."""
+        if handler is None:
+            await self._fold(lane, cell)
+            return None
+        if ended is None:
+            if not handler.plain or lane.retrying:
+                return await self._call(Attempt(lane, cell, handler, task))
+            began = self._clock.monotonic()
+            ended = self._direct(lane, cell, handler)
+            if ended is None and self._clock.monotonic() - began > handler.timeout:
+                return late(handler.timeout)
+        if isinstance(ended, Suspended):
+            return await self._calls.watched(Attempt(lane, cell, handler, task), ended)
+        return ended
+
     def _direct(self, lane: Lane, cell: Cell, handler: Handler) -> BaseException | Suspended | None:
         """Call a plain handler: `None` = done, an error = failed, `Suspended` = it waits for something."""
         row = cell.row
@@ -158,7 +184,6 @@ class Attempts:
         if ref is None:
             ref = lane.ref = AggregateRef(self._app, row.aggregate, row.aggregate_id)
         argument = body if handler.body_only else event_of(row, body, ref)
-        started = self._clock.monotonic()
         try:
             if handler.wants_context:
                 coroutine = handler.function(argument, self._context(lane, cell, handler, ref))
@@ -167,7 +192,7 @@ class Attempts:
             context = self._calls.fresh_context()
             waits_for = context.run(coroutine.send, None)
         except StopIteration:
-            return late(handler.timeout) if self._clock.monotonic() - started > handler.timeout else None
+            return None
         except BaseException as error:
             if control_flow(error):
                 raise

@@ -249,6 +249,10 @@ class Group:
             return True
         return bool(self.ready) and (self.probe_lane is None or self.probe_lane.status is Status.GONE)
 
+    def subscriptions(self) -> set[str]:
+        """Name the group's subscriptions that this program has handlers for."""
+        return {handler.subscription for handler in (*self.handlers.values(), *self.catch_all.values())}
+
     def handler_of(self, aggregate: str, type_name: str) -> Handler | None:
         """Give the handler that takes events of this type, or `None`."""
         return self.handlers.get((aggregate, type_name)) or self.catch_all.get(aggregate)

@@ -114,6 +114,6 @@ class Parking:
 
 
 def _subscription(lane: Lane, cell: Cell) -> str:
-    """Name the handler of the event, or the group where the event is only folded."""
+    """Name the handler of the event, or the group's first one where the event is only folded."""
     handler = lane.group.handler_of(cell.row.aggregate, cell.row.type)
-    return lane.group.name if handler is None else handler.subscription
+    return lane.group.spec.handlers[0].subscription if handler is None else handler.subscription

@@ -77,11 +77,12 @@ class Sweep:
         room = min(AT_ONCE, ROOM - partition.drains.active)
         if room <= 0 or not partition.slots:
             return False
-        subscriptions = [handler.subscription for group in partition.groups.values() for handler in group.spec.handlers]
+        able = [group for group in partition.groups.values() if not group.paused and not group.closed]
+        subscriptions = sorted({name for group in able for name in group.subscriptions()})
         rows = await self._ledger.due(list(partition.slots), subscriptions, room)
         taken = 0
         for row in rows:
             group, slot = partition.by_name.get(row.group), partition.slots.get(row.slot)
-            if group is not None and slot is not None and not group.paused:
+            if group is not None and slot is not None:
                 taken += partition.unparking.take_due(group, slot, row)
         return taken == room

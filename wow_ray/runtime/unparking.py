@@ -71,7 +71,9 @@ class Unparking:
             self.wake_at(group, slot, row, seconds)
             return
         handler = _handler(group, row)
-        after = life.interrupted(row, self._rows.now(), NO_RETRIES if handler is None else handler.parked)
+        if handler is None:
+            return  # kept as it is for a release that has the handler again (P14)
+        after = life.interrupted(row, self._rows.now(), handler.parked)
         if after is not row:
             self._rows.keep(slot, after)
         if after.state is State.RETRYING:

@@ -13,6 +13,7 @@ from wow_ray.adapters.memory.log import Appending, Log
 from wow_ray.adapters.memory.registry import Registry
 from wow_ray.adapters.memory.rows import Rows
 from wow_ray.errors import AppendError, FencedError
+from wow_ray.policy.plan import Plan
 from wow_ray.policy.progress import Mark, unpack
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Owner
@@ -43,6 +44,7 @@ class Server:
         self.leases = Leases()
         self.registry = Registry()
         self.rows = Rows(self.registry)
+        self.plan: Plan | None = None
         self.slots = [SlotState() for _ in range(slots)]
         self.connect = connect
         self.max_event_bytes = max_event_bytes

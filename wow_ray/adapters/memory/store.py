@@ -12,6 +12,7 @@ from wow_ray.adapters.memory.faults import Gate, Operation, Place
 from wow_ray.adapters.memory.leases import MemoryLease
 from wow_ray.adapters.memory.ledger import MemoryLedger
 from wow_ray.adapters.memory.overview import MemoryOverview
+from wow_ray.adapters.memory.plans import MemoryPlans
 from wow_ray.adapters.memory.server import Server
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.ports.clock import Clock
@@ -61,6 +62,10 @@ class MemoryStore:
     def overview(self) -> MemoryOverview:
         """Make what operators look at the whole store with."""
         return MemoryOverview(self._server)
+
+    def plans(self) -> MemoryPlans:
+        """Make what the plan is read and proposed with."""
+        return MemoryPlans(self._server)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
