@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
+from wow_ray.actors.site import Control
 from wow_ray.adapters.clock import SystemClock
 from wow_ray.adapters.embedded import EmbeddedPostgres, EmbeddedPostgresError, default_state_dir, find_server
 from wow_ray.adapters.embedded.handover import hand_over, take_over
@@ -18,25 +19,30 @@ from wow_ray.adapters.failures import MODULES, wants_jitter
 from wow_ray.adapters.postgres import Database, check, migrate, open_client_stores, open_partition_stores, owner_here
 from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
+from wow_ray.adapters.postgres.plans import open_plans
 from wow_ray.app import App
 from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.event_log import EventStore
+from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings, load, settings_file
 
 __all__ = [
+    "MODULES",
     "Database",
     "EmbeddedPostgres",
     "SystemClock",
+    "at_hand",
     "checked",
     "connect",
     "database_of",
     "hand_over",
     "migrated",
+    "open_control",
     "open_operations",
     "open_service",
     "settings_of",
@@ -105,14 +111,17 @@ async def open_service(
     settings: Settings,
     database: Database,
     *,
-    partitions: int | None = None,
+    partitions: int | Mapping[str, Sequence[int]] | None = None,
+    sweeps: bool = True,
     returning: Literal["stored", "end"] | None = None,
     overrides: Mapping[Any, Any] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> AsyncIterator[Service]:
     """Run an app on Postgres, in this process, until the block ends; then it is drained.
 
-    `partitions` over what the settings say; `returning` says where a group goes on that was away (L5). Raises what
-    `checked` and `Service` raise, before anything is handled.
+    `partitions` over what the settings say, or each one's slots by its name; `returning` says where a group goes on
+    that was away (L5); `sweeps` and `elsewhere` as in `Service`. Raises what `checked` and `Service` raise, before
+    anything is handled.
     """
     database = await checked(database)
     clock = SystemClock()
@@ -128,16 +137,15 @@ async def open_service(
             modules=MODULES,
             wants_jitter=wants_jitter,
             partitions=partitions or settings.partitions,
+            sweeps=sweeps,
+            elsewhere=elsewhere,
             pace=_pace(settings),
             overrides=overrides,
             returning=returning,
         )
-        _running[spec.context] = database
-        try:
+        with at_hand(database):
             async with service:
                 yield service
-        finally:
-            _running.pop(spec.context, None)
 
 
 @asynccontextmanager
@@ -145,7 +153,11 @@ async def open_operations(database: Database, spec: AppSpec | None = None) -> As
     """Open what an operator works with; `spec` is the operator's app, if known. Raises what `checked` raises."""
     database = await checked(database)
     clock = SystemClock()
-    async with open_client_stores(database, clock) as client, open_overview(database) as overview:
+    async with (
+        open_client_stores(database, clock) as client,
+        open_overview(database) as overview,
+        open_plans(database) as plans,
+    ):
         yield Operations(
             database.context,
             client=client,
@@ -153,7 +165,30 @@ async def open_operations(database: Database, spec: AppSpec | None = None) -> As
             clock=clock,
             new_id=time_ordered_ids(clock),
             known=None if spec is None else Known.of_app(spec),
+            plans=plans,
         )
+
+
+@contextmanager
+def at_hand(database: Database) -> Iterator[None]:
+    """Let `app.connect()` of this process find this store during the block, as handlers of a service do."""
+    _running[database.context] = database
+    try:
+        yield
+    finally:
+        _running.pop(database.context, None)
+
+
+@asynccontextmanager
+async def open_control(database: Database) -> AsyncIterator[Control]:
+    """Open what steering a context takes. Raises what `checked` raises."""
+    database = await checked(database)
+    async with (
+        open_client_stores(database, SystemClock()) as client,
+        open_overview(database) as overview,
+        open_plans(database) as plans,
+    ):
+        yield Control(plans, client.ledger, overview, database.slots)
 
 
 @asynccontextmanager

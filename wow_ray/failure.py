@@ -21,9 +21,13 @@ from wow_ray.redaction import safe, visible
 
 LIMIT = 16_384
 """The most bytes of UTF-8 that all texts of one `Failure` have together."""
+
 LINKS = 16
 """How far a chain of causes is followed."""
-CARRIED = "__wow_failure__"  # an attribute: the error stands for one in another process, which became data there
+
+CARRIED = "__wow_failure__"
+"""The attribute of an error that stands for one in another process: that one, turned into data there."""
+
 _TYPE, _SOURCE, _MESSAGE, _NOTES, _LEAVES = 256, 256, 4_096, 8, 8
 _HEAD_FRAMES, _TAIL_FRAMES = 8, 16
 _BECAUSE = "\n\nThe above exception was the direct cause of the following:\n\n"

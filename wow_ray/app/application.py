@@ -87,6 +87,8 @@ class App:
         *,
         name: str | None = None,
         isolation: Isolation = "lane",
+        num_cpus: float | None = None,
+        num_gpus: float | None = None,
         start: Start = "end",
         together: bool = False,
     ) -> Callable[[C], C]: ...
@@ -97,42 +99,77 @@ class App:
         *,
         name: str | None = None,
         isolation: Isolation = "lane",
+        num_cpus: float | None = None,
+        num_gpus: float | None = None,
         start: Start = "end",
         together: bool = False,
     ) -> C | Callable[[C], C]:
         """Register a class whose handlers act on the outside; starts at the end of the log (L5).
 
         Each handler is a group of its own unless `together` (H3). `name` stays while the class moves or is renamed.
-        Raises `DefinitionError` for what is wrong with the class itself; handlers are read at start.
+        `isolation="actor"` has the class made and called in processes of its own (on Ray; `num_cpus`, `num_gpus` each),
+        for what takes a core or may crash: one call at a time in each, `subscription.concurrency` of them (default 2)
+        for each partition. Raises `DefinitionError` for what is wrong with the class; handlers are read at start.
         """
 
         def register(target: C) -> C:
-            return self._register(
-                declare(target, "reactor", name=name, start=start, isolation=isolation, together=together), target
+            declared = declare(
+                target,
+                "reactor",
+                name=name,
+                start=start,
+                together=together,
+                isolation=isolation,
+                num_cpus=num_cpus,
+                num_gpus=num_gpus,
             )
+            return self._register(declared, target)
 
         return register if cls is None else register(cls)
 
     @overload
     def projection(self, cls: C, /) -> C: ...
     @overload
-    def projection(self, /, *, name: str | None = None, start: Start = "beginning") -> Callable[[C], C]: ...
+    def projection(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        isolation: Isolation = "lane",
+        num_cpus: float | None = None,
+        num_gpus: float | None = None,
+        start: Start = "beginning",
+    ) -> Callable[[C], C]: ...
     def projection(
         self,
         cls: C | None = None,
         /,
         *,
         name: str | None = None,
+        isolation: Isolation = "lane",
+        num_cpus: float | None = None,
+        num_gpus: float | None = None,
         start: Start = "beginning",
     ) -> C | Callable[[C], C]:
         """Register a class that builds a read model; starts at the beginning of the log (L5).
 
-        Its handlers are one group (H3). `name` stays while the class moves or is renamed. Raises
-        `DefinitionError` for what is wrong with the class itself; handlers are read at start.
+        Its handlers are one group (H3). `name` stays while the class moves or is renamed. `isolation` is as for
+        reactors; then there is no `ctx.connection`. Raises `DefinitionError` for what is wrong with the class itself;
+        handlers are read at start.
         """
 
         def register(target: C) -> C:
-            return self._register(declare(target, "projection", name=name, start=start, together=True), target)
+            declared = declare(
+                target,
+                "projection",
+                name=name,
+                start=start,
+                together=True,
+                isolation=isolation,
+                num_cpus=num_cpus,
+                num_gpus=num_gpus,
+            )
+            return self._register(declared, target)
 
         return register if cls is None else register(cls)
 

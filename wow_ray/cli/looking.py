@@ -24,6 +24,7 @@ def show_status(status: StatusView, page: Console) -> None:
             ("context", status.context),
             ("server", f"{status.server}, schema version {status.schema_version}, at {moment(status.now)}"),
             ("ready", "yes" if status.ready else f"no: {times(len(status.unowned), 'slot')} of {status.slots} unowned"),
+            ("plan", "" if status.plan is None else f"{status.plan}, release {status.release}"),
             ("lag", times(status.lag, "event")),
             ("parked", f"{status.parked:,}{by_state(status.open_rows)}"),
         ],

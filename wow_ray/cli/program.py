@@ -15,7 +15,9 @@ from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
 from wow_ray.cli.looking import status, subscriptions
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.parked import parked
+from wow_ray.cli.run import run
 from wow_ray.cli.shown import console, document, harmless
+from wow_ray.cli.up import down, up
 
 program = typer.Typer(
     name="wow-ray",
@@ -27,6 +29,9 @@ program = typer.Typer(
     pretty_exceptions_enable=False,
 )
 program.command("dev")(dev)
+program.command("run")(run)
+program.command("up")(up)
+program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
 program.add_typer(subscriptions, name="subscriptions")

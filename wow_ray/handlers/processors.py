@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, cast
 
 from typing_extensions import is_protocol
@@ -12,7 +13,7 @@ from wow_ray.errors import DefinitionError
 from wow_ray.handlers.inheritance import Method, methods, refuse_annotated_interfaces
 from wow_ray.handlers.places import mistake
 from wow_ray.handlers.signature import Kind, Signature, read_signature
-from wow_ray.handlers.specs import Isolation, Start
+from wow_ray.handlers.specs import SMALL_SHARE, Isolation, Processes, Start
 from wow_ray.names import checked_name
 
 PROCESSOR: Final = "__wow_processor__"
@@ -29,6 +30,7 @@ class Declared:
     start: Start
     isolation: Isolation
     together: bool
+    processes: Processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,15 @@ class Handler:
 
 
 def declare(
-    cls: type[Any], kind: Kind, *, name: str | None, start: Start | None, isolation: Isolation = "lane", together: bool
+    cls: type[Any],
+    kind: Kind,
+    *,
+    name: str | None,
+    start: Start | None,
+    together: bool,
+    isolation: Isolation = "lane",
+    num_cpus: float | None = None,
+    num_gpus: float | None = None,
 ) -> Declared:
     """Check what can be checked before all names exist, and attach the declaration to the class.
 
@@ -55,18 +65,32 @@ def declare(
         raise mistake(cls, f"is abstract; put @app.{kind} on a class that can be made", "WOW-PROCESSOR")
     if start not in (None, "beginning", "end"):
         raise mistake(cls, f"start={start!r} is neither 'beginning' nor 'end'", "WOW-PROCESSOR")
-    if isolation == "actor":
-        raise mistake(cls, "isolation='actor' is not available in this version; leave it out", "WOW-ISOLATION")
-    if isolation != "lane":
-        raise mistake(cls, f"isolation={isolation!r} is not 'lane'", "WOW-ISOLATION")
+    if isolation not in ("lane", "actor"):
+        raise mistake(cls, f"isolation={isolation!r} is neither 'lane' nor 'actor'", "WOW-ISOLATION")
+    processes = _processes(cls, isolation, num_cpus, num_gpus)
     try:
         stable = checked_name(cls.__name__ if name is None else name, "a processor")
     except DefinitionError as error:
         raise mistake(cls, error.message, error.code) from error
     refuse_annotated_interfaces(cls)
-    declared = Declared(cls, kind, stable, start or STARTS[kind], isolation, together)
+    declared = Declared(cls, kind, stable, start or STARTS[kind], isolation, together, processes)
     setattr(cls, PROCESSOR, declared)
     return declared
+
+
+def _processes(cls: type[Any], isolation: Isolation, num_cpus: float | None, num_gpus: float | None) -> Processes:
+    """Read what the processes are to have; raises `DefinitionError` where there are none, or what is no amount."""
+    for name, amount in (("num_cpus", num_cpus), ("num_gpus", num_gpus)):
+        if amount is None:
+            continue
+        if isolation != "actor":
+            raise mistake(cls, f"{name}= is for isolation='actor'; a lane has no process of its own", "WOW-ISOLATION")
+        if type(amount) not in (int, float) or not 0 <= amount < inf:
+            raise mistake(cls, f"{name}={amount!r} is no amount; write 0 or more, as 0.5", "WOW-ISOLATION")
+    if isolation == "actor" and callable(getattr(cls, "on_reset", None)):
+        text = "has on_reset, which runs within a transaction of the partition; isolation='actor' has none there"
+        raise mistake(cls, text, "WOW-ISOLATION")
+    return Processes(SMALL_SHARE if num_cpus is None else float(num_cpus), float(num_gpus or 0.0))
 
 
 def declared_as(cls: type[Any]) -> Declared | None:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import PydanticSchemaGenerationError, TypeAdapter
+
 from wow_ray.errors import DefinitionError
 from wow_ray.events import EventSpec
 from wow_ray.handlers.budgets import Host, assigned, effective, flat
@@ -137,6 +139,8 @@ def _spec(
 ) -> tuple[HandlerSpec, tuple[str, ...]]:
     """Give one handler's spec, and warnings about it."""
     method, asked = handler.method, handler.signature
+    if declared.isolation == "actor":
+        _refuse_what_cannot_travel(handler)
     under = effective(handler.subscription, own, method.retry, class_retry(declared.cls), everyone)
     mine = asked.events or tuple(spec for (aggregate, _), spec in events.items() if aggregate == asked.aggregate)
     spec = HandlerSpec(
@@ -162,6 +166,23 @@ def _spec(
         place=place(method.function),
     )
     return spec, under.warnings
+
+
+def _refuse_what_cannot_travel(handler: Handler) -> None:
+    """Refuse a connection and a state that a call in another process could not be given."""
+    function, asked = handler.method.function, handler.signature
+    if asked.context is ProjectContext:
+        text = "takes ctx.connection, a transaction of the partition's process; with isolation='actor' say ctx: Context"
+        raise mistake(function, text, "WOW-ISOLATION")
+    state: Any = asked.state
+    try:
+        TypeAdapter(state)
+    except PydanticSchemaGenerationError as error:
+        text = (
+            f"takes the state {title(asked.state)}, which pydantic cannot write down; "
+            "with isolation='actor' make it a BaseModel or a dataclass"
+        )
+        raise mistake(function, text, "WOW-ISOLATION") from error
 
 
 def _groups(declared: Declared, specs: Sequence[HandlerSpec]) -> Iterable[GroupSpec]:
@@ -195,6 +216,7 @@ def _group(declared: Declared, name: str, specs: Sequence[HandlerSpec]) -> Group
         handlers=tuple(specs),
         start=declared.start,
         isolation=declared.isolation,
+        processes=declared.processes,
         types=types,
         catch_all=catch_all,
         aggregates=frozenset(spec.aggregate for spec in specs if spec.wants_state is not None),

@@ -16,6 +16,17 @@ from wow_ray.policy.classify import Classifier, Lists
 Start = Literal["beginning", "end"]
 Isolation = Literal["lane", "actor"]
 
+SMALL_SHARE = 0.1
+"""What a process of `isolation="actor"` takes of a node's CPUs unless told otherwise: enough to be spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What each process of an `isolation="actor"` processor is to have, as Ray counts it."""
+
+    num_cpus: float = SMALL_SHARE
+    num_gpus: float = 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class HandlerSpec:
@@ -57,7 +68,7 @@ class GroupSpec:
     A projection is one group of its own name; a reactor's handler is a group `Processor.handler`, unless `together`
     made the class one group. `types` finds the handler of an (aggregate, type); `catch_all` that of any other type of
     an aggregate; `aggregates` are those of which every type is to be read, because state is folded from them (H21).
-    `aliases` are former names of the group.
+    `aliases` are former names of the group. `processes` counts where `isolation` is `"actor"`.
     """
 
     name: str
@@ -70,6 +81,7 @@ class GroupSpec:
     catch_all: Mapping[str, HandlerSpec]
     aggregates: frozenset[str]
     aliases: tuple[str, ...]
+    processes: Processes = Processes()
 
     def handler(self, aggregate: str, type_name: str) -> HandlerSpec | None:
         """Give the handler that takes events of this type, or `None`."""

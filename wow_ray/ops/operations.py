@@ -26,6 +26,7 @@ from wow_ray.ports.clock import Clock
 from wow_ray.ports.event_log import StreamWant
 from wow_ray.ports.ledger import RowFilter
 from wow_ray.ports.overview import Overview
+from wow_ray.ports.plans import Plans
 from wow_ray.ports.stores import ClientStores
 
 READ_PAGE = 200
@@ -64,13 +65,18 @@ class Operations:
         clock: Clock,
         new_id: Callable[[], str],
         known: Known | None = None,
+        plans: Plans | None = None,
     ) -> None:
-        """`known` are the groups of the operator's app, else what the newest program declared to the store counts."""
+        """`known` are the groups of the operator's app, else what the newest program declared to the store counts.
+
+        `plans` tell which plan an app on Ray follows.
+        """
         self.context = context
         self._ledger = client.ledger
         self._reader = client.reader
         self._overview = overview
         self._known = known
+        self._plans = plans
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
 
     # --- looking
@@ -145,7 +151,9 @@ class Operations:
 
     async def status(self) -> StatusView:
         """Show the store as a whole: who owns what, and what is left to do."""
-        return status_view(self.context, await self._overview.snapshot(), await self._ledger.counts())
+        seen = status_view(self.context, await self._overview.snapshot(), await self._ledger.counts())
+        plan = None if self._plans is None else await self._plans.present()
+        return seen if plan is None else replace(seen, plan=plan.number, release=plan.release)
 
     # --- asking
 

@@ -75,7 +75,10 @@ class PartitionView(View):
 
 @dataclass(frozen=True, slots=True)
 class StatusView(View):
-    """The store as a whole. `ready` = every slot has an owner whose lease holds (H60); `unowned` are the others."""
+    """The store as a whole. `ready` = every slot has an owner whose lease holds (H60); `unowned` are the others.
+
+    `plan` is the number of the plan that an app on Ray follows and `release` its program; `None` = it never ran there.
+    """
 
     context: str
     now: datetime
@@ -88,6 +91,8 @@ class StatusView(View):
     lag: int
     parked: int
     open_rows: Mapping[str, int]
+    plan: int | None = None
+    release: str | None = None
 
 
 def behind(snapshot: Snapshot, group: GroupSeen) -> tuple[SlotLag, ...]:

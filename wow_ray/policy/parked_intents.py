@@ -65,8 +65,8 @@ def decide_intent(  # noqa: PLR0911 - one answer a verb
 
     `etag` is the row's as the operator saw it, `None` for any (see `_barred`). `through` is how far `SKIP` goes
     ((version, `LAST_SEQUENCE`) for a whole version), else `held`, the last event held now, else the stop alone;
-    `SKIP_ONE` passes over the stopped event only. `RETRY_NOW` makes the next parked retry due. `RESET` closes a row
-    stopped at position `target` or above. `PARK` without a row applies `fresh`, made by `parked` with reason
+    `SKIP_ONE` passes over one event only, the first held (`held`). `RETRY_NOW` makes the next parked retry due.
+    `RESET` closes a row stopped at position `target` or above. `PARK` without a row applies `fresh`, made by `parked` with reason
     `OPERATOR`. `calling`: a call of the row runs at this moment; not given, `row.begun` says so.
     """
     if row is None:
@@ -82,7 +82,7 @@ def decide_intent(  # noqa: PLR0911 - one answer a verb
         case Verb.SKIP:
             return _skipped(row, through or held or row.stopped, now)
         case Verb.SKIP_ONE:
-            return _skipped(row, row.stopped, now)
+            return _skipped(row, held or row.stopped, now)
         case Verb.PARK:
             return _held_back(row, now)
         case Verb.RESET:

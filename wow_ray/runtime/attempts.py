@@ -67,16 +67,17 @@ class Attempts:
     async def run(self, lane: Lane, task: asyncio.Task[None]) -> None:  # noqa: C901 - one branch for each end
         """Handle the lane's next events until it is idle, waits, is parked, or has used its quota."""
         outcomes = self._outcomes
-        for _ in range(QUOTA):
-            ended = self._rush(lane)
-            if not lane.queue:
-                break
+        ended, lane.ended = lane.ended, None
+        turns = 0
+        while lane.queue and (turns < QUOTA or ended is not None):
+            turns += 1
             cell = lane.queue[0]
             if ended is None:
                 if not self._may_begin(lane):
                     outcomes.interrupted(lane)
                     return
                 if (lane.row is not None or lane.slot.markers) and outcomes.passed(lane, cell):
+                    ended = self._rush(lane)
                     continue
             handler = lane.group.handler_of(cell.row.aggregate, cell.row.type)
             try:
@@ -98,7 +99,17 @@ class Attempts:
             if lane.commands is not None:
                 outcomes.command(lane)
                 return
+            ended = self._rush(lane)
         outcomes.idle(lane)
+
+    def quick(self, lane: Lane) -> bool:
+        """Do what needs no wait; `True` = the lane had nothing else and is gone, `False` = `run` it."""
+        lane.ended = self._rush(lane)
+        if lane.queue or lane.row is not None:
+            return False
+        lane.status = Status.GONE
+        del lane.group.lanes[lane.key]
+        return True
 
     def _rush(self, lane: Lane) -> BaseException | Suspended | None:
         """Handle live events of plain handlers in one go, as long as none waits or fails: the hot path.

@@ -29,6 +29,7 @@ async def scan(
     """
     progress = slot.progress[group.number]
     version, sequence = row.stopped if row is not None else (1, 0)
+    through = request.through_version if request.verb is Verb.SKIP else None
     first: StoredEvent | None = None
     last: StoredEvent | None = None
     count = 0
@@ -37,7 +38,7 @@ async def scan(
         want = StreamWant(slot.number, request.aggregate, request.aggregate_id, version, sequence, to)
         (rows,) = await reader.streams([want], PAGE)
         for found in rows:
-            beyond = request.through_version is not None and found.version > request.through_version
+            beyond = through is not None and found.version > through
             if beyond or (request.verb is Verb.SKIP_ONE and last is not None):
                 break
             if group.wants(found.aggregate, found.type):

@@ -147,9 +147,7 @@ class Intents:
             self.on_reset(intent)
             return
         if group is None:
-            text = (
-                f"this program has no group {request.group!r} (renamed? give the old name as an alias); the row is kept"
-            )
+            text = f"this program has no group {request.group!r} (renamed? give the old name as an alias); it is kept"
             self._answer(slot, intent, applied=False, code="no_handler", text=text)
             return
         key = (request.aggregate, request.aggregate_id)
@@ -215,14 +213,18 @@ class Intents:
     ) -> None:
         request = intent.request
         now = self._partition.store_now()
-        through = None if request.through_version is None else (request.through_version, LAST_SEQUENCE)
+        last = None if held is None else (held.version, held.sequence)
+        through = last
+        if row is not None and request.verb is Verb.SKIP and request.through_version is not None:
+            # Never further than what is held: later events are handled, and the answer says exactly what was skipped.
+            through = min((request.through_version, LAST_SEQUENCE), last or row.stopped)
         outcome = decide_intent(
             row,
             request.verb,
             request.etag,
             now=now,
             through=through,
-            held=None if held is None else (held.version, held.sequence),
+            held=last,
             fresh=self._fresh(intent, group, slot, lane, held, now)
             if request.verb is Verb.PARK and row is None
             else None,

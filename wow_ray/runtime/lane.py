@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.ledger import Intent
     from wow_ray.runtime.group import Group
     from wow_ray.runtime.slot import Slot
+    from wow_ray.runtime.stepping import Suspended
 
 MAX_QUEUE = 64
 """How many events wait in one lane; beyond that the aggregate spills (P5)."""
@@ -72,32 +73,42 @@ class Cell:
 
 
 class Lane:
-    """One aggregate's events for one group. Mutable and hot: plain attributes."""
+    """One aggregate's events for one group. Mutable and hot: what begins alike in all lanes is set on the class."""
 
-    __slots__ = (
-        "abandoned",
-        "accepting",
-        "as_drain",
-        "bound",
-        "commands",
-        "complete",
-        "drained",
-        "due",
-        "first_cause",
-        "from_ledger",
-        "group",
-        "key",
-        "later",
-        "queue",
-        "ref",
-        "resume_at",
-        "retrying",
-        "row",
-        "slot",
-        "spent",
-        "status",
-        "ticket",
-    )
+    spent: Spent = NOTHING_SPENT
+    abandoned = False
+    """The call under way was given up: it does not end, and its permit was given back (H25)."""
+    as_drain = False
+    """The call under way counts among the group's drains."""
+    due = 0.0
+    """When the next attempt may begin, monotonic; in the past = at once."""
+    ticket = 0
+    """Raised whenever a timer set for this lane is to be forgotten."""
+    first_cause: Failure | None = None
+    ref: AggregateRef | None = None
+    """What handlers are told of the aggregate, made with the first call."""
+    ended: BaseException | Suspended | None = None
+    """What the call of the event at the head of the queue has ended in, where it was made already."""
+    commands: list[Intent] | None = None
+    """Intents that wait for the present call to end (H41)."""
+
+    # --- of a drain only
+    row: Row | None = None
+    """The ledger row as it was last said to the store; `caught_up` says what was drained since."""
+    drained: StoredEvent | None = None
+    """The last event drained that the row does not say yet."""
+    from_ledger = False
+    """It was begun from the ledger, and counts for the room there is."""
+    retrying = False
+    """The next call is a parked retry: one call, with the parked timeout."""
+    bound = 0
+    """The position to drain to: everything at or below is held or handled (H2)."""
+    resume_at: tuple[int, int] = (0, 0)
+    """The (version, sequence) from which the stream is read next."""
+    accepting = False
+    """Live events above `bound` may wait in `later`."""
+    complete = False
+    """Everything of the stream up to `bound` has been queued."""
 
     def __init__(self, group: Group, slot: Slot, key: Key) -> None:
         """Begin empty and ready."""
@@ -105,39 +116,8 @@ class Lane:
         self.slot = slot
         self.key = key
         self.queue: list[Cell] = []
-        self.status = Status.READY
-        self.spent: Spent = NOTHING_SPENT
-        self.abandoned = False
-        """The call under way was given up: it does not end, and its permit was given back (H25)."""
-        self.as_drain = False
-        """The call under way counts among the group's drains."""
-        self.due = 0.0
-        """When the next attempt may begin, monotonic; in the past = at once."""
-        self.ticket = 0
-        """Raised whenever a timer set for this lane is to be forgotten."""
-        self.first_cause: Failure | None = None
-        self.ref: AggregateRef | None = None
-        """What handlers are told of the aggregate, made with the first call."""
-        self.commands: list[Intent] | None = None
-        """Intents that wait for the present call to end (H41)."""
-        # --- of a drain only
-        self.row: Row | None = None
-        """The ledger row as it was last said to the store; `caught_up` says what was drained since."""
-        self.drained: StoredEvent | None = None
-        """The last event drained that the row does not say yet."""
-        self.from_ledger = False
-        """It was begun from the ledger, and counts for the room there is."""
-        self.retrying = False
-        """The next call is a parked retry: one call, with the parked timeout."""
-        self.bound = 0
-        """The position to drain to: everything at or below is held or handled (H2)."""
-        self.resume_at: tuple[int, int] = (0, 0)
-        """The (version, sequence) from which the stream is read next."""
-        self.accepting = False
-        """Live events above `bound` may wait in `later`."""
         self.later: list[Cell] = []
-        self.complete = False
-        """Everything of the stream up to `bound` has been queued."""
+        self.status = Status.READY
 
     def advance(self, row: StoredEvent) -> None:
         """Note that a drained event is done; the row says so with the next commit, or when somebody wants to see it."""

@@ -95,7 +95,7 @@ class Partition:
         self.time = StoreTime(clock)
         self.timers = Timers(clock, self._due)
         self.deadlines = Deadlines(clock, self._abandoned)
-        self.workers = Workers(pace.concurrency, clock, self._run_lane, self._slice)
+        self.workers = Workers(pace.concurrency, clock, self._run_lane, self._quick, self._slice)
         self.holdings = Holdings(groups, self.workers, self.time)
         self.slots, self.groups, self.by_name = self.holdings.slots, self.holdings.groups, self.holdings.by_name
         self.commits = Commits(stores.slots, clock, dice, pace.commit_interval, self.holdings)
@@ -280,6 +280,9 @@ class Partition:
 
     async def _run_lane(self, lane: Lane, task: asyncio.Task[None]) -> None:
         await self._attempts.run(lane, task)
+
+    def _quick(self, lane: Lane) -> bool:
+        return self._attempts.quick(lane)
 
     def _due(self, lane: Lane) -> None:
         self.settling.due(lane)

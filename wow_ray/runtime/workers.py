@@ -35,15 +35,20 @@ class Workers:
         concurrency: int,
         clock: Clock,
         run: Callable[[Lane, asyncio.Task[None]], Awaitable[None]],
+        quick: Callable[[Lane], bool],
         on_slice: Callable[[], None],
     ) -> None:
         """Have `run(lane, task)` called for each ready lane, `concurrency` of them at once at most.
 
-        `on_slice()` is told whenever a worker pauses to let the loop turn.
+        Before that `quick(lane)` does what needs no wait, and answers whether that was all. `on_slice()` is told
+        whenever a worker pauses to let the loop turn.
         """
         self.concurrency = concurrency
         self._clock = clock
         self._run = run
+        self._quick = quick
+        self._woken = False
+        """A worker has been woken or started and has not looked for work yet."""
         self._groups: deque[Group] = deque()
         self._taken = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,16 +85,18 @@ class Workers:
 
     def wake(self) -> None:
         """Let one more worker look for work, starting one when all are busy and there may be more."""
-        if self.closed:
+        if self.closed or self._woken:
             return
         while self._idle:
             future = self._idle.popleft()
             if not future.done():
                 future.set_result(None)
+                self._woken = True
                 return
         if len(self._tasks) < self.concurrency + self.replaced and not self.stopping:
             task = asyncio.get_running_loop().create_task(self._work())
             self._tasks.add(task)
+            self._woken = True
             task.add_done_callback(self._ended)
 
     def others(self) -> None:
@@ -165,12 +172,30 @@ class Workers:
         group.running -= 1
         group.drains_running -= draining
 
+    async def _run_whole(self, lane: Lane, task: asyncio.Task[None]) -> None:
+        """Run a lane that needs more than its quick way, under a permit of its group."""
+        group = lane.group
+        lane.as_drain = lane.row is not None
+        group.running += 1
+        group.drains_running += lane.as_drain
+        lane.status = Status.RUNNING
+        try:
+            await self._run(lane, task)
+        finally:
+            if lane.abandoned:
+                self.replaced -= 1
+            else:
+                self._give_back(group, draining=lane.as_drain)
+        if not group.active:
+            self.activate(group)
+
     async def _work(self) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine run by create_task always has one
-        clock, run = self._clock.monotonic, self._run
+        clock, quick = self._clock.monotonic, self._quick
         slice_ends = clock() + SLICE
         while True:
+            self._woken = False
             lane = self._take()
             if lane is None:
                 if self.stopping:
@@ -181,20 +206,8 @@ class Workers:
                 await future
                 slice_ends = clock() + SLICE
                 continue
-            group = lane.group
-            lane.as_drain = lane.row is not None
-            group.running += 1
-            group.drains_running += lane.as_drain
-            lane.status = Status.RUNNING
-            try:
-                await run(lane, task)
-            finally:
-                if lane.abandoned:
-                    self.replaced -= 1
-                else:
-                    self._give_back(group, draining=lane.as_drain)
-            if not group.active:
-                self.activate(group)
+            if not quick(lane):
+                await self._run_whole(lane, task)
             if clock() >= slice_ends:
                 self._on_slice()
                 await asyncio.sleep(0)  # noqa: TID251 - one turn of the loop, no time

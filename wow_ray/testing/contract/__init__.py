@@ -27,6 +27,7 @@ for _module in (
     "ledger",
     "leases",
     "overview",
+    "plans",
     "producing",
     "refusing",
     "registering",
@@ -41,6 +42,15 @@ from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - 
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
 from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as above
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
+from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
 
-__all__ = ["EffectsContract", "EventLogContract", "Harness", "LedgerContract", "OverviewContract", "SlotsContract"]
+__all__ = [
+    "EffectsContract",
+    "EventLogContract",
+    "Harness",
+    "LedgerContract",
+    "OverviewContract",
+    "PlansContract",
+    "SlotsContract",
+]

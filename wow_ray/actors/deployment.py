@@ -1,0 +1,123 @@
+"""Bringing an app's actors up and down, from outside: what `wow-ray run`, `up` and `down` do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
+from wow_ray.actors.site import Control, Site
+from wow_ray.errors import OperationError, StoreUnavailableError
+from wow_ray.policy.plan import Plan, following
+
+PATIENCE = 3.0
+"""Seconds within which an actor answers."""
+DRAIN = 30.0
+"""Seconds a partition may take to drain: 10 for calls under way, the rest for the last commit and resources."""
+START = 120.0
+"""Seconds until every partition has to run, with new processes for each of them."""
+LOOK = 0.2
+
+Told = Callable[[str], None]
+
+
+class Deployment:
+    """One release of an app on a cluster."""
+
+    def __init__(self, site: Site, fleet: Fleet, tell: Told) -> None:
+        """`tell` is given a line about each step."""
+        self._site = site
+        self._fleet = fleet
+        self._clock = site.clock()
+        self._tell = tell
+
+    async def up(self, control: Control, partitions: int) -> Plan:
+        """Have the app run with so many partitions of this release; answers the plan once all of them run.
+
+        Asked again it changes what differs, and nothing else. Another release that runs is drained first: there is no
+        time in which two programs own slots. Raises `OperationError` when a partition does not start, with its reason.
+        """
+        await self._another_release_ended(control)
+        await self._fleet.start(SUPERVISOR)
+        await self._fleet.start(LEDGER)
+        plan = await self._planned(control, partitions)
+        self._tell(f"plan {plan.number}: {len(plan.partitions)} partitions of release {plan.release}")
+        await self._running(plan)
+        return plan
+
+    async def down(self, control: Control) -> None:
+        """Drain everything and end the actors; what is stored stays, and so does what is parked."""
+        await self._fleet.end(SUPERVISOR)
+        await self._nobody_owns(control)
+        there = await self._fleet.names() - {SUPERVISOR, LEDGER}
+        drained = await asyncio.gather(*(self._fleet.drain(name, DRAIN) for name in sorted(there)))
+        for name, done in zip(sorted(there), drained, strict=True):
+            if not done:
+                self._tell(
+                    f"{name} did not drain within {DRAIN:g} s; its calls under way are repeated by the next start"
+                )
+        for name in await self._fleet.names():
+            await self._fleet.end(name)
+
+    async def standing(self, plan: Plan) -> Mapping[str, Mapping[str, Any] | None]:
+        """Ask every partition of a plan how it stands; `None` = it is away or does not answer."""
+        names = list(plan.partitions)
+        found = await asyncio.gather(*(self._asked(name) for name in names))
+        return dict(zip(names, found, strict=True))
+
+    async def _asked(self, name: str) -> Mapping[str, Any] | None:
+        try:
+            return await self._fleet.status(name, PATIENCE)
+        except TimeoutError:
+            return None
+
+    async def _another_release_ended(self, control: Control) -> None:
+        found = await self._asked(SUPERVISOR)
+        if found is not None and found["release"] != self._site.release:
+            self._tell(f"release {found['release']} runs; it is drained")
+            await self.down(control)
+
+    async def _planned(self, control: Control, partitions: int) -> Plan:
+        until = self._clock.monotonic() + START
+        while self._clock.monotonic() < until:
+            try:
+                number = await self._fleet.plan(partitions, PATIENCE)
+            except TimeoutError:
+                number = None
+            plan = await control.plans.present()
+            if number is not None and plan is not None and plan.number >= number:
+                return plan
+            await self._clock.sleep(LOOK)
+        raise OperationError(f"no supervisor answers within {START:g} s: {await self._trouble(SUPERVISOR)}", "WOW-RAY")
+
+    async def _running(self, plan: Plan) -> None:
+        until = self._clock.monotonic() + START
+        said: dict[str, str] = {}
+        while True:
+            found = await self.standing(plan)
+            if all(each is not None and each["standing"] == "running" for each in found.values()):
+                return
+            for name, each in found.items():
+                trouble = "" if each is None else str(each["trouble"])
+                if trouble and said.get(name) != trouble:
+                    said[name] = trouble
+                    self._tell(f"{name} cannot start yet: {trouble}")
+            if self._clock.monotonic() >= until:
+                names = [name for name, each in found.items() if each is None or each["standing"] != "running"]
+                why = next((said[name] for name in names if name in said), "the cluster has no room for its process?")
+                raise OperationError(f"{', '.join(names)} did not start within {START:g} s: {why}", "WOW-RAY")
+            await self._clock.sleep(LOOK)
+
+    async def _trouble(self, actor: str) -> str:
+        found = await self._asked(actor)
+        return "it is away" if found is None else str(found["trouble"]) or "no trouble"
+
+    async def _nobody_owns(self, control: Control) -> None:
+        """Store a plan in which nobody owns anything: an actor that cannot be reached gives its slots up by that."""
+        try:
+            while (plan := following(await control.plans.present(), self._site.release, {})) is not None:
+                if await control.plans.propose(plan):
+                    return
+        except StoreUnavailableError as error:
+            self._tell(f"the plan cannot be changed ({error.message}); the actors are ended all the same")

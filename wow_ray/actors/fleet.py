@@ -1,0 +1,49 @@
+"""The actors of one app, as those who steer them see them: by name, never by handle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+SUPERVISOR, LEDGER = "supervisor", "ledger"
+"""The names of the two small actors; a partition's actor has the partition's name."""
+
+
+class Fleet(Protocol):
+    """Starting, asking and ending actors. An actor that is away, being restarted or unknown is no error here."""
+
+    async def start(self, actor: str) -> None:
+        """Have an actor of that name: `SUPERVISOR`, `LEDGER`, or a partition's; one that is there stays."""
+        ...
+
+    async def status(self, actor: str, patience: float) -> Mapping[str, Any] | None:
+        """Ask an actor how it stands; `None` = it is away. Raises `TimeoutError` after `patience` seconds."""
+        ...
+
+    async def plan(self, partitions: int, patience: float) -> int | None:
+        """Have the supervisor plan for so many partitions; answers the plan's number, `None` = it is away."""
+        ...
+
+    async def nudge_due(self, partition: str, patience: float) -> None:
+        """Have a partition begin what is due."""
+        ...
+
+    async def nudge_intents(self, partition: str, patience: float) -> None:
+        """Have a partition look for intents."""
+        ...
+
+    async def drain(self, partition: str, patience: float) -> bool:
+        """Have a partition give up its slots; `False` = it did not say so within `patience` seconds."""
+        ...
+
+    async def replace(self, actor: str) -> None:
+        """End an actor's process so that it is started anew, whatever it is doing."""
+        ...
+
+    async def end(self, actor: str) -> None:
+        """End an actor for good."""
+        ...
+
+    async def names(self) -> frozenset[str]:
+        """Name the actors there are."""
+        ...

@@ -1,0 +1,227 @@
+"""The actor that owns a partition: it takes the slots that the plan names for it, and ends when it loses them.
+
+It needs nobody to start: a restarted one reads the plan and takes exactly its slots again, whether or not there is a
+supervisor. A newer plan is followed by draining and starting anew. One that was fenced does not take anything back by
+itself: its process ends, and the next incarnation asks the plan (H18).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from wow_ray.actors.isolation import Hire, Pools
+from wow_ray.actors.life import Life
+from wow_ray.actors.site import Control, Site
+from wow_ray.errors import FencedError, StoreUnavailableError
+from wow_ray.policy.plan import Plan
+from wow_ray.runtime.service import Service
+from wow_ray.runtime.sweep import Sweep
+
+log = logging.getLogger("wow_ray.actors")
+
+PLAN_POLL = 1.0
+"""Seconds between two looks at the plan."""
+FIRST_RETRY, LAST_RETRY = 0.2, 5.0
+"""Seconds until a start that failed is tried again: doubled each time."""
+
+Standing = Literal["starting", "waiting", "running", "draining", "drained"]
+
+
+class PartitionActor:
+    """Hosts one partition. Nothing is opened when it is made: on Ray a constructor that raises is never tried again."""
+
+    def __init__(self, name: str, site: Site, hire: Hire | None = None, end: Callable[[int], Any] = os._exit) -> None:
+        """Schedule the start of the partition of that lasting name; `end` ends the process.
+
+        `hire` gives processes to processors declared `isolation="actor"`; without it they are called in this one.
+        """
+        self.name = name
+        self._site = site
+        self._hire = hire
+        self._clock = site.clock()
+        self._standing: Standing = "starting"
+        self._trouble = ""
+        self._plan = 0
+        self._service: Service | None = None
+        self._asked = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._nudging = asyncio.Lock()
+        self.life = Life(name, self._clock, self._lived(), end)
+
+    # --- asked from the control group's thread
+
+    async def status(self) -> dict[str, Any]:
+        """Tell how it stands, from plain values; answers also while the data loop is busy.
+
+        `silence` is seconds since that loop last turned, `trouble` why it does not start, `plan` the number of the
+        plan that it follows (0 = none yet).
+        """
+        service = self._service
+        return {
+            "partition": self.name,
+            "pid": os.getpid(),
+            "standing": self._standing,
+            "trouble": self._trouble,
+            "plan": self._plan,
+            "release": self._site.release,
+            "silence": self.life.silence,
+            "age": self._clock.monotonic() - self.life.began,
+            "slots": [] if service is None else [slot for each in service.partitions for slot in list(each.slots)],
+            "groups": {} if service is None else _groups(service),
+        }
+
+    async def nudge_due(self) -> bool:
+        """Begin parked retries that are due, as far as there is room; `True` = there may be more at once."""
+        return await self.life.hop(self._nudged_due())
+
+    async def nudge_intents(self) -> None:
+        """Look for operators' intents now."""
+
+        def nudge(service: Service) -> None:
+            for partition in service.partitions:
+                partition.intents.nudge()
+
+        self._in_loop(nudge)
+
+    async def wake(self) -> None:
+        """Look for events now."""
+        self._in_loop(lambda service: service.wake())
+
+    async def drain(self) -> None:
+        """Let calls under way end, commit, give the slots up; answers when that is done and owns nothing any more."""
+        await self.life.hop(self._drain())
+
+    # --- in the data loop
+
+    async def _lived(self) -> None:
+        """Open, follow the plan; what goes wrong before the partition runs is tried again, for as long as it takes."""
+        wait = FIRST_RETRY
+        while not self._asked.is_set():
+            try:
+                async with self._site.control() as control:
+                    while not self._asked.is_set():
+                        await self._followed(control)
+                        wait = FIRST_RETRY
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next try may get past it
+                if str(error) != self._trouble:
+                    log.warning("%s cannot start (%s); trying on", self.name, error)
+                self._standing, self._trouble = "starting", str(error) or repr(error)
+                await self._first(self._asked.wait(), self._clock.sleep(wait))
+                wait = min(wait * 2, LAST_RETRY)
+        self._standing = "drained"
+        self._drained.set()
+
+    async def _followed(self, control: Control) -> None:
+        """Own the share that the present plan gives, until the plan changes or somebody asks for a drain."""
+        plan = await control.plans.present()
+        share = self._share(plan)
+        self._plan = 0 if plan is None else plan.number
+        if not share:
+            self._standing = "waiting"
+            await self._first(self._asked.wait(), self._clock.sleep(PLAN_POLL))
+            return
+        self._standing = "starting"
+        leave = asyncio.Event()
+        serving = asyncio.ensure_future(self._served(share, leave))
+        try:
+            await self._first(asyncio.shield(serving), self._asked.wait(), self._changed(control, share))
+        finally:
+            leave.set()
+            if self._service is None:  # it waits for somebody else to give the slots up
+                serving.cancel()
+            await asyncio.wait({serving})
+        if not serving.cancelled():
+            serving.result()
+
+    async def _served(self, share: Sequence[int], leave: asyncio.Event) -> None:
+        """Run the partition in one task, as it wants to be; one that is over by itself takes the process with it."""
+        try:
+            async with (
+                Pools(self._hire) as pools,
+                self._site.partition(self.name, share, None if self._hire is None else pools) as service,
+            ):
+                self._service, self._standing, self._trouble = service, "running", ""
+                log.info("%s runs with %d slots", self.name, len(share))
+                try:
+                    await self._first(service.wait(), leave.wait(), self._dispossessed(service))
+                except Exception as error:
+                    self.life.fails(error)
+                    raise
+                self._standing = "draining"
+        finally:
+            self._service = None
+        log.info("%s has given its slots up", self.name)
+
+    async def _dispossessed(self, service: Service) -> None:
+        """Find out that the lease was taken over, also when there is nothing to commit that would be refused (S33)."""
+        while True:
+            await self._clock.sleep(PLAN_POLL)
+            for partition in service.partitions:
+                if not partition.ended.done() and partition.stores.lease.valid_until == -math.inf:
+                    raise FencedError(f"the lease of {self.name} was taken over", tuple(partition.slots))
+
+    async def _changed(self, control: Control, share: Sequence[int]) -> None:
+        """Wait for a plan that gives this partition something else."""
+        while True:
+            await self._clock.sleep(PLAN_POLL)
+            try:
+                plan = await control.plans.present()
+            except StoreUnavailableError:
+                continue
+            if self._share(plan) != share:
+                return
+            self._plan = 0 if plan is None else plan.number
+
+    def _share(self, plan: Plan | None) -> tuple[int, ...]:
+        return () if plan is None else plan.share(self.name, self._site.release)
+
+    async def _drain(self) -> None:
+        self._asked.set()
+        await self._drained.wait()
+
+    async def _nudged_due(self) -> bool:
+        service = self._service
+        if service is None:
+            return False
+        async with self._nudging:
+            sweep = Sweep(service.client.ledger, self._clock, service)
+            return any([await sweep.once(partition) for partition in service.partitions])
+
+    def _in_loop(self, tell: Callable[[Service], object]) -> None:
+        def told() -> None:
+            if self._service is not None:
+                tell(self._service)
+
+        self.life.loop.call_soon_threadsafe(told)
+
+    @staticmethod
+    async def _first(*waited: Awaitable[Any]) -> None:
+        """Wait for the first of several to end, and raise what it raised; the others are cancelled."""
+        tasks = [asyncio.ensure_future(each) for each in waited]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            if not task.cancelled():
+                task.result()
+
+
+def _groups(service: Service) -> Mapping[str, Mapping[str, Any]]:
+    """Give each group's plain counters, summed up over the partitions of this process."""
+    found: dict[str, dict[str, Any]] = {}
+    for partition in service.partitions:
+        for name, group in partition.by_name.items():
+            one = found.setdefault(name, {"handled": 0, "failures": 0, "running": 0, "paused": False})
+            one["handled"] += group.handled
+            one["failures"] += group.failures
+            one["running"] += group.running
+            one["paused"] |= group.paused
+    return found

@@ -1,0 +1,75 @@
+"""What an actor's process is told of the app it works for, and what it opens with that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from wow_ray.handlers.specs import AppSpec
+from wow_ray.policy.classify import Classifier
+from wow_ray.ports.clock import Clock
+from wow_ray.ports.ledger import Ledger
+from wow_ray.ports.overview import Overview
+from wow_ray.ports.plans import Plans
+from wow_ray.runtime.elsewhere import Elsewhere
+from wow_ray.runtime.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What steering an app takes of its store; `slots` is how many it has."""
+
+    plans: Plans
+    ledger: Ledger
+    overview: Overview
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """What a process takes that only makes calls; `modules` are the modules' classifiers.
+
+    `overrides` are resources given from outside, by type, as for `Service`.
+    """
+
+    spec: AppSpec
+    modules: Sequence[Classifier]
+    overrides: Mapping[Any, Any] | None = None
+
+
+class Site(Protocol):
+    """An app at one store, as names: it travels to every actor, where Ray's dashboard shows it, so no secrets.
+
+    Each process finds the address of the store itself, in its own environment or in the state folder (api.md). Raises
+    what finding, reaching and checking the store and the app raise.
+    """
+
+    @property
+    def context(self) -> str:
+        """The app's context."""
+        ...
+
+    @property
+    def release(self) -> str:
+        """Which program this is; a plan of another release is not for it."""
+        ...
+
+    def clock(self) -> Clock:
+        """Give the process's time."""
+        ...
+
+    def control(self) -> AbstractAsyncContextManager[Control]:
+        """Open what steering takes."""
+        ...
+
+    def partition(
+        self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None
+    ) -> AbstractAsyncContextManager[Service]:
+        """Run one partition, without looking for due rows; waits until nobody else owns its slots."""
+        ...
+
+    def calling(self) -> AbstractAsyncContextManager[Calling]:
+        """Load the app for a process that makes calls for a partition; handlers' `app.connect()` finds the store."""
+        ...

@@ -1,0 +1,140 @@
+"""The actor that keeps the partitions' actors: it proposes plans, starts who is missing, replaces who hangs.
+
+It holds no truth. The plan is in the store, a partition takes its slots without being told, and a supervisor that was
+killed begins again by looking at both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wow_ray.actors.fleet import Fleet
+from wow_ray.actors.life import Life
+from wow_ray.actors.site import Control, Site
+from wow_ray.policy.plan import Plan, following, spread
+
+log = logging.getLogger("wow_ray.actors")
+
+ROUND = 1.0
+"""Seconds between two rounds."""
+PATIENCE = 3.0
+"""Seconds within which an actor answers."""
+SILENT = 15.0
+"""Seconds without an answer after which an actor's process counts as hung: stopped, or starved for good."""
+STUCK = 60.0
+"""Seconds after which a data loop that does not turn counts as hung.
+
+Far above what a handler may block: the lease is renewed by another thread, so such an owner does no harm.
+"""
+
+
+class SupervisorActor:
+    """Keeps one app's partitions."""
+
+    def __init__(self, site: Site, fleet: Fleet, end: Callable[[int], Any] = os._exit) -> None:
+        """Schedule the rounds; `end` ends the process."""
+        self._site = site
+        self._fleet = fleet
+        self._clock = site.clock()
+        self._answered: dict[str, float] = {}
+        self._seen: dict[str, Mapping[str, Any]] = {}
+        self._control: Control | None = None
+        self._trouble = ""
+        self.life = Life("supervisor", self._clock, self._lived(), end)
+
+    async def status(self) -> dict[str, Any]:
+        """Tell what the last round has seen; answers at any time."""
+        return {
+            "pid": os.getpid(),
+            "release": self._site.release,
+            "trouble": self._trouble,
+            "silence": self.life.silence,
+            "partitions": dict(self._seen),
+        }
+
+    async def plan(self, partitions: int) -> int:
+        """Have every slot owned by one of so many partitions of this release; answers the number of the plan."""
+        return await self.life.hop(self._planned(partitions))
+
+    async def _planned(self, partitions: int) -> int:
+        while (control := self._control) is None:
+            await self._clock.sleep(0.1)
+        wanted = spread(self._site.context, partitions, control.slots)
+        while True:
+            present = await control.plans.present()
+            proposed = following(present, self._site.release, wanted)
+            if proposed is None:
+                assert present is not None  # noqa: S101 - without a present plan there is one to propose
+                return present.number
+            if await control.plans.propose(proposed):
+                log.info("plan %d: %d partitions of release %s", proposed.number, len(wanted), proposed.release)
+                return proposed.number
+
+    async def _lived(self) -> None:
+        while True:
+            try:
+                async with self._site.control() as self._control:
+                    while True:
+                        await self.round(self._control)
+                        self._trouble = ""
+                        await self._clock.sleep(ROUND)
+            except Exception as error:  # noqa: BLE001 - the partitions go on by themselves; the next round may do better
+                if str(error) != self._trouble:
+                    log.warning("the supervisor cannot do its round (%s); trying on", error)
+                self._trouble = str(error) or repr(error)
+                self._control = None
+                await self._clock.sleep(ROUND)
+
+    async def round(self, control: Control) -> None:
+        """See that everybody in the plan is there and answers, and that nobody else is kept."""
+        plan = await control.plans.present()
+        if plan is None or plan.release != self._site.release:
+            return
+        await self._started(plan)
+        await asyncio.gather(*(self._looked_after(name) for name in plan.partitions))
+        for name in self._seen.keys() - plan.partitions.keys():
+            await self._dismissed(name)
+
+    async def _started(self, plan: Plan) -> None:
+        there = await self._fleet.names()
+        for name in plan.partitions.keys() - there:
+            log.info("starting %s", name)
+            await self._fleet.start(name)
+
+    async def _looked_after(self, name: str) -> None:
+        """Ask one how it stands; replace it when it has not answered for long, or its loop does not turn."""
+        last = self._answered.setdefault(name, self._clock.monotonic())
+        try:
+            found = await self._fleet.status(name, PATIENCE)
+        except TimeoutError:
+            silent = self._clock.monotonic() - last
+            if silent >= SILENT:
+                await self._replaced(name, f"has not answered for {silent:.0f} s")
+            return
+        self._answered[name] = self._clock.monotonic()
+        if found is None:  # Ray is starting it anew, or finds out that its node is gone
+            return
+        self._seen[name] = found
+        if found["silence"] >= STUCK:
+            await self._replaced(name, f"is stuck: its loop has not turned for {found['silence']:.0f} s")
+
+    async def _replaced(self, name: str, why: str) -> None:
+        log.error("%s %s; its process is ended and started anew", name, why)
+        self._answered[name] = self._clock.monotonic()
+        await self._fleet.replace(name)
+
+    async def _dismissed(self, name: str) -> None:
+        """End an actor that the plan does not name any more, once it has given up its slots."""
+        try:
+            found = await self._fleet.status(name, PATIENCE)
+        except TimeoutError:
+            return
+        if found is None or found["standing"] in {"waiting", "drained"}:
+            log.info("%s is not needed any more", name)
+            await self._fleet.end(name)
+            del self._seen[name]
+            self._answered.pop(name, None)

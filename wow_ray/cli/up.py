@@ -1,0 +1,120 @@
+"""`wow-ray up` and `wow-ray down`: the app on a cluster, without a program that has to stay."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wow_ray.actors.connecting import connected, is_local
+from wow_ray.actors.deployment import Deployment
+from wow_ray.cli.dev import Returning
+from wow_ray.cli.loading import load_app
+from wow_ray.cli.logs import log_to_stderr
+from wow_ray.cli.options import (
+    ContextOption,
+    DebugOption,
+    JsonOption,
+    SettingsOption,
+    Target,
+    Where,
+    named,
+)
+from wow_ray.cli.run import going_on, whole
+from wow_ray.cli.run_site import AppSite
+from wow_ray.cli.shown import console, document, say, times
+from wow_ray.cluster import Database, database_of, migrated, open_control, settings_of
+from wow_ray.errors import NotConnectedError, SettingsError
+from wow_ray.policy.plan import Plan
+from wow_ray.settings import Settings
+
+
+def up(
+    app: Target = None,
+    *,
+    release: Annotated[str, typer.Option("--release", metavar="R", help="The name of this program.")] = "unnamed",
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", min=1, help="In place of the settings' number.")
+    ] = None,
+    settings: SettingsOption = None,
+    returning: Annotated[
+        Returning | None, typer.Option("--returning", help="Where a group goes on that the last program did not have.")
+    ] = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Bring the app up on the cluster in RAY_ADDRESS, and leave it there. Needs a Postgres of yours.
+
+    Repeated it changes what differs; another release that runs is drained first.
+    """
+    log_to_stderr(debug=debug)
+    _refuse_no_cluster("up")
+    target = named(app)
+    loaded = load_app(target).app
+    found = settings_of(loaded, settings)
+    spec = loaded.resolved(found)
+    if found.dsn() is None:
+        raise SettingsError(
+            "`up` outlives this program and needs a Postgres of yours: set WOW_RAY_POSTGRES_DSN or "
+            "WOW_RAY_POSTGRES_DSN_FILE, here and on the nodes",
+            "WOW-USAGE",
+        )
+    site = AppSite(target, spec.context, release, None, whole(settings), going_on(returning))
+    with connected(Path.cwd(), quiet=not debug):
+        plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
+    if as_json:
+        document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
+    else:
+        console().print(f"{spec.context} is up: {times(len(plan.partitions), 'partition')} of release {plan.release}")
+
+
+async def _up(site: AppSite, settings: Settings, database: Database, partitions: int, quiet: bool) -> Plan:  # noqa: FBT001 - the last step of one command
+    """Migrate, and have it run."""
+    tell = (lambda _: None) if quiet else say
+    if applied := await migrated(database, settings):
+        tell(f"migrated: {', '.join(applied)}")
+    async with open_control(database) as control:
+        return await _deployment(site, quiet=quiet).up(control, partitions)
+
+
+def down(
+    app: Target = None,
+    *,
+    context: ContextOption = None,
+    settings: SettingsOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Drain the app on the cluster in RAY_ADDRESS and end its actors. Everything stored stays."""
+    log_to_stderr(debug=debug)
+    _refuse_no_cluster("down")
+    found = Where(app, context, None, settings).found()
+    site = AppSite("", found.context, "", None, None, None)
+    with connected(Path.cwd(), quiet=not debug):
+        asyncio.run(_down(site, found.database, quiet=as_json))
+    if as_json:
+        document({"context": found.context, "down": True})
+    else:
+        console().print(f"{found.context} is down")
+
+
+async def _down(site: AppSite, database: Database, *, quiet: bool) -> None:
+    async with open_control(database) as control:
+        await _deployment(site, quiet=quiet).down(control)
+
+
+def _deployment(site: AppSite, *, quiet: bool) -> Deployment:
+    from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which the other commands do without
+
+    return Deployment(site, RayFleet(site), (lambda _: None) if quiet else say)
+
+
+def _refuse_no_cluster(command: str) -> None:
+    """Refuse a Ray of one's own: it would end with this program."""
+    if is_local():
+        raise NotConnectedError(
+            f"`{command}` needs a cluster that stays: set RAY_ADDRESS (`auto` on a node of it), or submit it, as in "
+            f"`ray job submit --working-dir . -- wow-ray {command} ...`; for one machine there is `wow-ray run`"
+        )
