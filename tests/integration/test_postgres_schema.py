@@ -21,7 +21,7 @@ FOLDER = Path(adapter.__file__).parent
 
 
 async def test_many_may_migrate_at_once_and_one_does(postgres_dsn: str, schema: str) -> None:
-    """Five programs start together: all three migrations are applied once, in order, by one of them."""
+    """Five programs start together: every migration is applied once, in order, by one of them."""
     answers = await asyncio.gather(*(migrate(postgres_dsn, schema, 32, "shop") for _ in range(5)))
 
     assert sorted(map(len, answers)) == [0, 0, 0, 0, max(map(len, answers))]

@@ -154,10 +154,19 @@ def test_a_key_prefix_is_short_printable_text() -> None:
 
 
 def test_what_this_version_does_not_offer_is_refused_by_name() -> None:
-    """C7 and later issues: no actors per processor yet, and there are no sagas to declare."""
-    with refused("WOW-ISOLATION", "isolation='actor' is not available in this version"):
-        App("shop").reactor(isolation="actor")(Notifier)
+    """C7 and later issues: there are no sagas to declare."""
     assert not hasattr(App, "saga")
+
+
+def test_what_a_process_of_a_processor_is_to_have_is_said_with_it() -> None:
+    """`num_cpus` and `num_gpus` count for each process of `isolation="actor"`, and mean nothing for a lane."""
+    App("shop").reactor(isolation="actor", num_cpus=0.5, num_gpus=1)(Notifier)
+
+    with refused("WOW-ISOLATION", "num_cpus= is for isolation='actor'"):
+        App("shop").reactor(num_cpus=1)(Notifier)
+    for amount in (-1, True, float("nan"), "2"):
+        with refused("WOW-ISOLATION", "num_gpus="):
+            App("shop").reactor(isolation="actor", num_gpus=amount)(Notifier)  # type: ignore[call-overload]
 
 
 def test_a_mistake_in_an_option_is_refused_at_definition() -> None:

@@ -1,17 +1,19 @@
-"""`wow-ray status` and `wow-ray subscriptions list`."""
+"""`wow-ray status`, and `wow-ray subscriptions list` and `reset`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
+from wow_ray.cli.parked import RequestId, Who, Why, command_of, show_answer
 from wow_ray.cli.shown import facts, length, moment, table, times
 from wow_ray.ops import GroupView, Operations, StatusView
-from wow_ray.ops.views import View
+from wow_ray.ops.views import Applied, Pending, View
 
 subscriptions = typer.Typer(help="The groups of handlers and how far they have come.", no_args_is_help=True)
 
@@ -86,6 +88,20 @@ def by_state(rows: Mapping[str, int]) -> str:
 async def status(operations: Operations) -> StatusView:
     """Show who owns the slots, what is left to do, and what is parked."""
     return await operations.status()
+
+
+@subscriptions.command("reset")
+@asks(show_answer)
+async def reset(
+    operations: Operations,
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The projection, as `subscriptions list` shows it.")],
+    *,
+    reason: Why,
+    actor: Who = None,
+    request_id: RequestId = None,
+) -> Applied | Pending:
+    """Let a projection begin anew at the beginning of the log; its ledger rows close, its on_reset hook is called."""
+    return await operations.reset(group, command_of(actor, reason, request_id, None))
 
 
 @subscriptions.command("list")

@@ -177,7 +177,7 @@ async def resume(
     request_id: RequestId = None,
 ) -> Applied | Pending:
     """Handle it again from the event it stopped at, with a fresh budget."""
-    return await operations.resume(row, _command(actor, reason, request_id, etag))
+    return await operations.resume(row, command_of(actor, reason, request_id, etag))
 
 
 @parked.command("skip")
@@ -196,7 +196,7 @@ async def skip(
     request_id: RequestId = None,
 ) -> Applied | Pending:
     """Pass over held events for good; later ones are handled. Says exactly what was passed over."""
-    command = _command(actor, reason, request_id, etag)
+    command = command_of(actor, reason, request_id, etag)
     return await operations.skip(row, command, through_version=through_version, only=only)
 
 
@@ -212,7 +212,7 @@ async def retry_now(
     request_id: RequestId = None,
 ) -> Applied | Pending:
     """Make its next automatic retry now."""
-    return await operations.retry_now(row, _command(actor, reason, request_id, etag))
+    return await operations.retry_now(row, command_of(actor, reason, request_id, etag))
 
 
 @parked.command("park")
@@ -231,10 +231,10 @@ async def park(
     kind, slash, identity = aggregate.partition("/")
     if not slash or not kind or not identity:
         raise OperationError(f"{aggregate!r} is no aggregate; write kind/id, as in order/o-42")
-    return await operations.park(group, kind, identity, _command(actor, reason, request_id, etag))
+    return await operations.park(group, kind, identity, command_of(actor, reason, request_id, etag))
 
 
-def _command(actor: str | None, reason: str, request_id: str | None, etag: int | None) -> Command:
+def command_of(actor: str | None, reason: str, request_id: str | None, etag: int | None) -> Command:
     """Put together who asks and why."""
     return Command(getpass.getuser() if actor is None else actor, reason, request_id, etag)
 

@@ -91,6 +91,27 @@ class Commanding:
         )
         return await self._ask(intent, known)
 
+    async def reset(self, group: str, command: Command, known: Known) -> Applied | Pending:
+        """Let a projection's group begin anew (L6); the host of all partitions carries it out."""
+        _check(command)
+        if command.request_id is not None and (earlier := await self._ledger.intent(command.request_id)) is not None:
+            asked = (earlier.request.verb, earlier.request.group)
+            return await self._repeated(earlier, known, same=asked == (Verb.RESET, group))
+        intent = NewIntent(
+            request_id=command.request_id or self._new_id(),
+            verb=Verb.RESET,
+            group=group,
+            slot=0,
+            aggregate="",
+            aggregate_id="",
+            row_id=None,
+            etag=None,
+            through_version=None,
+            actor=command.actor.strip(),
+            reason=command.reason.strip(),
+        )
+        return await self._ask(intent, known)
+
     async def _repeated(self, earlier: Intent, known: Known, *, same: bool) -> Applied | Pending:
         """Answer a request that was made before under the same id."""
         if not same:

@@ -178,12 +178,23 @@ class Operations:
 
     async def park(self, group: str, aggregate: str, aggregate_id: str, command: Command) -> Applied | Pending:
         """Hold an aggregate in a group until it is resumed or skipped; raises `NotFoundError` for an unknown group."""
+        await self._check_group(group)
+        return await self._commanding.park(group, aggregate, aggregate_id, command, await self._now_known())
+
+    async def reset(self, group: str, command: Command) -> Applied | Pending:
+        """Let a projection begin anew at the beginning of the log: its rows close, its `on_reset` hook is called (L6).
+
+        Raises `NotFoundError` for an unknown group, `ConflictError` for no projection or when the hook failed.
+        """
+        await self._check_group(group)
+        return await self._commanding.reset(group, command, await self._now_known())
+
+    async def _check_group(self, group: str) -> None:
         groups = [seen.name for seen in await self._overview.groups()]
         if group not in groups:
             raise NotFoundError(
                 f"there is no group {group!r}{nearest(group, groups)}; see `wow-ray subscriptions list`"
             )
-        return await self._commanding.park(group, aggregate, aggregate_id, command, await self._now_known())
 
     async def _now_known(self) -> Known:
         """Give the groups there are."""

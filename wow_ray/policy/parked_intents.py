@@ -66,8 +66,8 @@ def decide_intent(  # noqa: PLR0911 - one answer a verb
     `etag` is the row's as the operator saw it, `None` for any (see `_barred`). `through` is how far `SKIP` goes
     ((version, `LAST_SEQUENCE`) for a whole version), else `held`, the last event held now, else the stop alone;
     `SKIP_ONE` passes over one event only, the first held (`held`). `RETRY_NOW` makes the next parked retry due.
-    `RESET` closes a row stopped at position `target` or above. `PARK` without a row applies `fresh`, made by `parked` with reason
-    `OPERATOR`. `calling`: a call of the row runs at this moment; not given, `row.begun` says so.
+    `RESET` closes a row stopped at position `target` or above. `PARK` without a row applies `fresh`, made by `parked`
+    with reason `OPERATOR`. `calling`: a call of the row runs at this moment; not given, `row.begun` says so.
     """
     if row is None:
         return Apply(fresh) if verb is Verb.PARK and fresh is not None else _NO_ROW

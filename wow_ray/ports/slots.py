@@ -206,6 +206,9 @@ class Lease(Protocol):
     valid_until: float
     """Monotonic time before which a call may begin; read before each, written by another thread."""
 
+    on_lost: Callable[[], None]
+    """Called once, in the loop that started the lease, when it was taken over: this owner is over (L3, H18)."""
+
     async def start(self, owner: Owner) -> None:
         """Take the lease and keep renewing it each second from a thread and connection of its own."""
         ...

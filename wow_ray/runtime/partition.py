@@ -52,10 +52,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wow_ray.partition")
 
-INTERRUPT_BOUND = 1.0
-"""Seconds given to calls that were interrupted."""
-COMMIT_BOUND = 10.0
-"""Seconds given to the last commit; after that a successor finds what the store has."""
+INTERRUPT_BOUND, COMMIT_BOUND = 1.0, 10.0
+"""Seconds given to calls that were interrupted, and to the last commit."""
 
 
 class LogRewoundError(WowError):
@@ -105,7 +103,7 @@ class Partition:
         self.unparking.drains = self.holdings.drains = self.drains
         self.parking = Parking(rows, self.drains, self.unparking)
         self.feed = Feed(stores.reader, clock, self, pace.idle_poll)
-        self.holdings.room, self.holdings.empty = self.feed.wake, self._empty
+        self.holdings.room, self.holdings.empty = self.feed.wake, self._overtaken
         self.intents = Intents(stores.ledger, stores.drains, clock, ids, pace.intent_poll, self)
         self.settling = self._settling(dice, verdicts)
         self._attempts = self._attempting(spec)
@@ -145,6 +143,7 @@ class Partition:
 
         Raises what the store raises; then nothing runs.
         """
+        self.stores.lease.on_lost = self._overtaken
         await self.stores.lease.start(self.owner)
         acquired = await self.stores.slots.acquire(self.owner, slots)
         self.time.heard(acquired.now)
@@ -225,8 +224,8 @@ class Partition:
             self.workers.close("ended")
             self.ended.set_exception(error)
 
-    def _empty(self, slots: tuple[int, ...]) -> None:
-        self._end(FencedError(f"every slot of {self.owner.partition} has a newer owner", slots))
+    def _overtaken(self, slots: tuple[int, ...] = ()) -> None:
+        self._end(FencedError(f"the slots of {self.owner.partition} have newer owners", slots))
 
     # --- for the feed
 

@@ -103,6 +103,10 @@ class Running:
         intent = await self.intend(Verb.PARK, group, ref, reason=reason)
         return ParkedView.of(await self._row(str(intent.outcome["row"])))
 
+    async def reset(self, group: str, *, reason: str) -> None:
+        """Let a projection begin anew (L6); raises `ConflictError` with the text when it is refused."""
+        await self.intend(Verb.RESET, group, AggregateRef("", "", ""), reason=reason)
+
     async def ask(
         self,
         verb: Verb,
@@ -133,7 +137,8 @@ class Running:
     ) -> Intent:
         """Store an intent and let its owner apply it."""
         ledger = self.service.client.ledger
-        slot = slot_of(self.service.spec.context, ref.aggregate, ref.id, self._scenario.slots)
+        context, slots = self.service.spec.context, self._scenario.slots
+        slot = 0 if verb is Verb.RESET else slot_of(context, ref.aggregate, ref.id, slots)
         request_id = request_id or f"request-{next(_REQUESTS)}"
         await ledger.ask(
             NewIntent(
@@ -150,7 +155,7 @@ class Running:
                 reason=reason,
             )
         )
-        await self.advance("0s")
+        await self.advance("1s" if verb is Verb.RESET else "0s")
         intent = await ledger.intent(request_id)
         assert intent is not None  # noqa: S101 - stored above
         if intent.state == "refused":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wow_ray.ports.slots import Owner
@@ -20,6 +21,7 @@ class Leases:
 
     def __init__(self) -> None:
         self._held: dict[str, MemoryLease] = {}
+        self._lost: dict[str, MemoryLease] = {}
         self._waiting: list[asyncio.Future[None]] = []
 
     def held_by(self, owner_id: str) -> bool:
@@ -36,7 +38,14 @@ class Leases:
         lease = self._held.pop(owner_id, None)
         if lease is not None:
             lease.valid_until = -math.inf
+            self._lost[owner_id] = lease
         self.wake()
+
+    def overtaken(self, owner_id: str) -> None:
+        """Let an owner whose slots were taken over learn that it is over."""
+        lease = self._lost.pop(owner_id, None)
+        if lease is not None:
+            asyncio.get_running_loop().call_soon(lease.on_lost)
 
     def wake(self) -> None:
         """Let all who wait for slots look again."""
@@ -59,6 +68,7 @@ class MemoryLease:
         self._server = server
         self._owner_id: str | None = None
         self.valid_until = -math.inf
+        self.on_lost: Callable[[], None] = lambda: None
 
     async def start(self, owner: Owner) -> None:
         """See the port; holds until `stop`, or until `MemoryStore.lose_lease`."""
@@ -71,5 +81,6 @@ class MemoryLease:
         """See the port."""
         await self._server.faults.enter("lease.stop")
         if self._owner_id is not None:
+            self.on_lost = lambda: None
             self._server.leases.end(self._owner_id)
         await self._server.faults.leave("lease.stop")

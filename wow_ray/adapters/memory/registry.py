@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wow_ray.adapters.registration import warn_of_late_aliases
 from wow_ray.errors import ConfigurationError
 from wow_ray.ports.slots import GroupDeclared, GroupRegistered
 
@@ -64,6 +65,7 @@ class Registry:
         self, declared: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None, cut: Cut
     ) -> Registration:
         """Make the groups known as of one cut of the log; raises `ConfigurationError` before anything has changed."""
+        warn_of_late_aliases(declared, self.groups)
         known = {group.name: self._known_as(group) for group in declared}
         back = [name for name, group in known.items() if group is not None and group.retired]
         if back and returning is None:

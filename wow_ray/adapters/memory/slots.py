@@ -42,6 +42,9 @@ class MemorySlotStore:
         while any(self._defended(slot, owner) for slot in slots):
             await server.leases.changed()
         for slot in slots:
+            before = server.slots[slot].owner
+            if before is not None and before.id != owner.id:
+                server.leases.overtaken(before.id)
             server.slots[slot].epoch += 1
             server.slots[slot].owner = owner
         rows = self._open_rows_by_slot()

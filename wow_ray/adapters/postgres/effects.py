@@ -61,8 +61,16 @@ class PostgresEffectTransaction:
         self._over = True
         with suppress(Exception):
             if not self.connection.is_closed() and self.connection.is_in_transaction():
-                await self.connection.execute("ROLLBACK", timeout=ROLLBACK_SECONDS)
+                await self._roll_back()
         await self._effects.give_back(self.connection)
+
+    async def _roll_back(self) -> None:
+        """Roll back as the driver wants it told, and by hand where a handler has confused it."""
+        with suppress(InterfaceError):
+            async with asyncio.timeout(ROLLBACK_SECONDS):
+                await self._transaction.rollback()
+        if self.connection.is_in_transaction():
+            await self.connection.execute("ROLLBACK", timeout=ROLLBACK_SECONDS)
 
     async def _settle(self) -> None:
         """Insert the marker and lock the slot's row at our epoch, in the handler's transaction."""

@@ -32,6 +32,7 @@ class PostgresLease:
     def __init__(self, database: Database, now: Callable[[], float] = monotonic) -> None:
         """Take nothing yet; `now` is the monotonic clock that calls are judged by."""
         self.valid_until = -math.inf
+        self.on_lost: Callable[[], None] = lambda: None
         self._database = database
         self._now = now
         self._keeper: _Keeper | None = None
@@ -39,7 +40,13 @@ class PostgresLease:
     async def start(self, owner: Owner) -> None:
         """See the port; raises `StoreUnavailableError` when the lease cannot be taken."""
         await self.stop()
-        keeper = self._keeper = _Keeper(self._database, owner, self._now, self._valid)
+        loop = asyncio.get_running_loop()
+
+        def lost() -> None:
+            with contextlib.suppress(RuntimeError):  # that loop has ended already
+                loop.call_soon_threadsafe(self.on_lost)
+
+        keeper = self._keeper = _Keeper(self._database, owner, self._now, self._valid, lost)
         try:
             await asyncio.to_thread(keeper.begin)
         except BaseException:
@@ -69,11 +76,13 @@ class _Keeper:
         owner: Owner,
         now: Callable[[], float],
         valid: Callable[[_Keeper, float], None],
+        lost: Callable[[], None],
     ) -> None:
         self._database = database
         self._owner = owner
         self._now = now
         self._valid = valid
+        self._lost = lost
         self._taken = threading.Event()
         self._error: BaseException | None = None
         self._loop = asyncio.new_event_loop()
@@ -149,6 +158,8 @@ class _Keeper:
                 try:
                     await self._renew(sessions)
                 except FencedError:
+                    self._valid(self, -math.inf)
+                    self._lost()
                     return
                 self._valid(self, sent + LEASE_SECONDS - MARGIN_SECONDS)
 

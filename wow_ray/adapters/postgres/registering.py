@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wow_ray.adapters.postgres.connect import Session
+from wow_ray.adapters.registration import warn_of_late_aliases
 from wow_ray.errors import ConfigurationError
 from wow_ray.ports.slots import GroupDeclared, GroupRegistered
 
@@ -28,10 +29,12 @@ async def register(
     stored = {
         row["name"]: _Known(row["number"], row["name"], row["retired"]) for row in await session.fetch("known_groups")
     }
+    warn_of_late_aliases(declared, stored)
     known = {group.name: _known_as(group, stored) for group in declared}
     back = sorted(name for name, group in known.items() if group is not None and group.retired)
     if back and returning is None:
-        msg = f"{', '.join(back)} was retired and returns; say where it goes on: `--from stored` or `--from end`"
+        names = ", ".join(back)
+        msg = f"{names} was retired and returns; say where it goes on: `--returning stored` or `--returning end`"
         raise ConfigurationError(msg, "WOW-RETURNING")
     numbers = {name: group.number for name, group in known.items() if group is not None}
     for name, group in known.items():

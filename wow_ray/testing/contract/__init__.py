@@ -31,6 +31,7 @@ for _module in (
     "producing",
     "refusing",
     "registering",
+    "resetting",
     "rows",
     "slots",
     "suite",

@@ -17,6 +17,7 @@ from wow_ray.testing.contract.harness import Harness
 from wow_ray.testing.contract.leases import Leasing
 from wow_ray.testing.contract.refusing import NOT_STORABLE, ODD
 from wow_ray.testing.contract.registering import Registering
+from wow_ray.testing.contract.resetting import Resetting
 from wow_ray.testing.contract.rows import Owning, a_failure, owning, reloaded
 from wow_ray.testing.contract.suite import Suite
 
@@ -235,7 +236,7 @@ class Committing(Suite):
         assert loaded.settled == {partition.group(): frozenset({13})}
 
 
-class SlotsContract(Registering, Leasing, Committing):
+class SlotsContract(Registering, Leasing, Committing, Resetting):
     """The whole contract of `SlotStore` and `Lease`."""
 
 

@@ -1,0 +1,215 @@
+"""An app's actors without Ray: the plain classes in this loop, on the store in memory, in virtual time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tests.unit.runtime.desk import Desk
+from wow_ray import App
+from wow_ray.actors.fleet import LEDGER, SUPERVISOR
+from wow_ray.actors.isolation import Hire
+from wow_ray.actors.ledger import LedgerActor
+from wow_ray.actors.partition import PartitionActor
+from wow_ray.actors.site import Calling, Control
+from wow_ray.actors.supervisor import SupervisorActor
+from wow_ray.adapters.failures import MODULES, wants_jitter
+from wow_ray.adapters.memory import MemoryStore
+from wow_ray.errors import StoreUnavailableError
+from wow_ray.policy.plan import Plan, spread
+from wow_ray.ports.clock import Clock
+from wow_ray.ports.slots import Owner
+from wow_ray.ports.stores import PartitionStores
+from wow_ray.runtime.elsewhere import Elsewhere
+from wow_ray.runtime.pace import Pace
+from wow_ray.runtime.service import Service
+from wow_ray.settings import load
+
+SLOTS = 8
+
+
+class LocalSite:
+    """A `Site` whose processes are all this one."""
+
+    def __init__(self, app: App, desk: Desk, *, release: str = "r1", memory: MemoryStore | None = None) -> None:
+        """Run the app, whose processors take the desk, on its clock; `memory` is a store that is there already."""
+        self.context = app.context
+        self.release = release
+        self.desk = desk
+        self.spec = app.resolved(load(app.settings, None, {}), overridden=(Desk,))
+        self.memory = memory or MemoryStore(self.context, desk.clock, slots=SLOTS)
+        self.client = self.memory.client_stores()
+        self.plans = self.memory.plans()
+        self.away: StoreUnavailableError | None = None
+        self._incarnations = itertools.count(1)
+        self._rows = itertools.count(1)
+
+    def clock(self) -> Clock:
+        """See the protocol."""
+        return self.desk.clock
+
+    @asynccontextmanager
+    async def control(self) -> AsyncIterator[Control]:
+        """See the protocol; raises `away` if that is set."""
+        if self.away is not None:
+            raise self.away
+        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS)
+
+    @asynccontextmanager
+    async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:
+        """See the protocol."""
+        service = Service(
+            self.spec,
+            self._stores,
+            self.memory.client_stores(),
+            owner=lambda each: Owner(f"{each}-{next(self._incarnations)}", each, "test", 1, None),
+            clock=self.desk.clock,
+            dice=lambda: 0.5,
+            ids=lambda: f"row-{next(self._rows):09}",
+            modules=MODULES,
+            wants_jitter=wants_jitter,
+            partitions={name: slots},
+            sweeps=False,
+            pace=Pace(idle_poll=0.5, intent_poll=3_600.0),
+            overrides={Desk: self.desk},
+            elsewhere=elsewhere,
+        )
+        async with service:
+            yield service
+
+    @asynccontextmanager
+    async def calling(self) -> AsyncIterator[Calling]:
+        """See the protocol."""
+        yield Calling(self.spec, MODULES, {Desk: self.desk})
+
+    async def planned(self, partitions: int, release: str | None = None) -> Plan:
+        """Store the next plan, as a supervisor does."""
+        present = await self.plans.present()
+        number = 1 if present is None else present.number + 1
+        plan = Plan(number, release or self.release, spread(self.context, partitions, SLOTS))
+        assert await self.plans.propose(plan)
+        return plan
+
+    async def owned(self) -> Mapping[int, str | None]:
+        """Give the partition that owns each slot; a slot whose owner is dead has none."""
+        seen = await self.memory.overview().snapshot()
+        alive = {owner.id for owner in seen.owners if owner.lease_left > 0}
+        return {slot.slot: slot.partition if slot.owner in alive else None for slot in seen.slots}
+
+    @asynccontextmanager
+    async def _stores(self) -> AsyncIterator[PartitionStores]:
+        yield self.memory.partition_stores()
+
+
+class LocalFleet:
+    """A `Fleet` of actors in this loop; `silent` ones do not answer, `ended` says which processes ended themselves."""
+
+    def __init__(self, site: LocalSite, hire: Hire | None = None) -> None:
+        """Start nobody."""
+        self.site = site
+        self.hire = hire
+        self.actors: dict[str, Any] = {}
+        self.silent: set[str] = set()
+        self.away: set[str] = set()
+        self.ended: list[tuple[str, int]] = []
+        self.replaced: list[str] = []
+        self.nudges: list[str] = []
+        self.on_end: Callable[[], object] = lambda: None
+
+    async def start(self, actor: str) -> None:
+        """See the port."""
+        if actor in self.actors:
+            return
+        end = self._ending(actor)
+        if actor == SUPERVISOR:
+            self.actors[actor] = SupervisorActor(self.site, self, end)
+        elif actor == LEDGER:
+            self.actors[actor] = LedgerActor(self.site, self, end)
+        else:
+            self.actors[actor] = PartitionActor(actor, self.site, self.hire, end)
+
+    async def status(self, actor: str, patience: float) -> Mapping[str, Any] | None:
+        """See the port."""
+        if actor in self.silent:
+            await self.site.desk.clock.sleep(patience)
+            raise TimeoutError
+        if actor not in self.actors or actor in self.away:
+            return None
+        return dict(await self.actors[actor].status())
+
+    async def plan(self, partitions: int, patience: float) -> int | None:
+        """See the port."""
+        del patience
+        return int(await self.actors[SUPERVISOR].plan(partitions)) if SUPERVISOR in self.actors else None
+
+    async def nudge_due(self, partition: str, patience: float) -> None:
+        """See the port."""
+        del patience
+        self.nudges.append(partition)
+        if partition in self.actors:
+            await self.actors[partition].nudge_due()
+
+    async def nudge_intents(self, partition: str, patience: float) -> None:
+        """See the port."""
+        del patience
+        if partition in self.actors:
+            await self.actors[partition].nudge_intents()
+
+    async def drain(self, partition: str, patience: float) -> bool:
+        """See the port."""
+        del patience
+        await self.actors[partition].drain()
+        return True
+
+    async def replace(self, actor: str) -> None:
+        """See the port."""
+        self.replaced.append(actor)
+        self.silent.discard(actor)
+        await self.kill(actor)
+        await self.start(actor)
+
+    async def end(self, actor: str) -> None:
+        """See the port."""
+        await self.kill(actor)
+
+    async def names(self) -> frozenset[str]:
+        """See the port."""
+        return frozenset(self.actors)
+
+    async def kill(self, actor: str) -> None:
+        """Let an actor's process be gone, with whatever it was doing."""
+        found = self.actors.pop(actor, None)
+        if found is None:
+            return
+        service: Service | None = getattr(found, "_service", None)
+        for partition in [] if service is None else service.partitions:
+            await partition.abandon()
+            self.site.memory.lose_lease(partition.owner.id)
+        await found.life.close()
+
+    async def close(self) -> None:
+        """Let all of them be gone."""
+        for actor in list(self.actors):
+            await self.kill(actor)
+
+    def _ending(self, actor: str) -> Callable[[int], None]:
+        def end(code: int) -> None:
+            self.ended.append((actor, code))
+            self.on_end()
+
+        return end
+
+
+@asynccontextmanager
+async def fleet_of(
+    app: App, desk: Desk, *, hire: Callable[[LocalSite], Hire] | None = None, memory: MemoryStore | None = None
+) -> AsyncIterator[LocalFleet]:
+    """Give a fleet without actors; they are ended with the block."""
+    site = LocalSite(app, desk, memory=memory)
+    fleet = LocalFleet(site, None if hire is None else hire(site))
+    try:
+        yield fleet
+    finally:
+        await fleet.close()

@@ -1,0 +1,136 @@
+"""The supervisor proposes one plan, keeps who is in it, and can be missed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.unit.actors.local import LocalFleet, fleet_of
+from tests.unit.runtime.desk import Desk, Paid, order
+from tests.unit.runtime.shop import app
+from wow_ray.actors.fleet import SUPERVISOR
+from wow_ray.actors.supervisor import SILENT, STUCK
+from wow_ray.policy.plan import Plan, spread
+
+
+async def planned(fleet: LocalFleet, partitions: int) -> int:
+    """Have the supervisor plan, and let it carry that out."""
+    asking = asyncio.ensure_future(fleet.actors[SUPERVISOR].plan(partitions))
+    await fleet.site.desk.clock.advance(5)
+    return int(await asking)
+
+
+async def test_it_starts_a_partition_for_each_name_in_its_plan() -> None:
+    """8 slots over 3 partitions: three actors run, and every slot has an owner."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+
+        assert await planned(fleet, 3) == 1
+
+        assert await fleet.names() == {SUPERVISOR, "shop-0", "shop-1", "shop-2"}
+        assert set((await fleet.site.owned()).values()) == {"shop-0", "shop-1", "shop-2"}
+        status = await fleet.actors[SUPERVISOR].status()
+        assert {name: each["standing"] for name, each in status["partitions"].items()} == dict.fromkeys(
+            ("shop-0", "shop-1", "shop-2"), "running"
+        )
+
+
+async def test_the_same_plan_is_not_made_twice() -> None:
+    """H18: asked again, also by a second supervisor, it answers the plan there is; another number is the next plan."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet, fleet_of(app, desk, memory=fleet.site.memory) as other:
+        await fleet.start(SUPERVISOR)
+        await other.start(SUPERVISOR)
+
+        asking = [asyncio.ensure_future(each.actors[SUPERVISOR].plan(2)) for each in (fleet, other)]
+        await desk.clock.advance(5)
+
+        assert await asyncio.gather(*asking) == [1, 1]
+        assert await planned(other, 4) == 2
+        assert await fleet.site.plans.present() == Plan(2, "r1", spread("shop", 4, 8))
+
+
+async def test_without_it_everything_goes_on() -> None:
+    """Killed for a minute: events are handled, a dead partition takes its slots again; back, it changes nothing."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 2)
+        await fleet.kill(SUPERVISOR)
+
+        await fleet.site.client.events.append(order("o-1"), [Paid()], expected_version=None)
+        await desk.clock.advance(30)
+        await fleet.kill("shop-0")
+        await fleet.start("shop-0")  # as Ray does
+        await desk.clock.advance(30)
+        assert desk.done == [("o-1", 1)]
+        before = await fleet.site.owned()
+
+        await fleet.start(SUPERVISOR)
+        await desk.clock.advance(5)
+
+        assert await fleet.site.owned() == before
+        assert (fleet.replaced, fleet.ended) == ([], [])
+        assert await fleet.site.plans.present() == Plan(1, "r1", spread("shop", 2, 8))
+
+
+async def test_a_partition_that_was_never_started_or_is_gone_for_good_is_started() -> None:
+    """Ray restarts processes; an actor that it has given up is made anew under its name within two rounds."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 2)
+        await fleet.kill("shop-1")
+
+        await desk.clock.advance(3)
+
+        assert (await fleet.actors["shop-1"].status())["standing"] == "running"
+
+
+async def test_an_actor_that_does_not_answer_for_15_s_is_replaced() -> None:
+    """A stopped process is never noticed by Ray; one that is away is being started anew, and is left alone."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 2)
+        fleet.away.add("shop-1")
+        fleet.silent.add("shop-0")
+
+        await desk.clock.advance(SILENT - 4)
+        assert fleet.replaced == []
+        await desk.clock.advance(8)
+
+        assert fleet.replaced == ["shop-0"]
+        await desk.clock.advance(30)
+        assert fleet.replaced == ["shop-0"]
+
+
+async def test_a_loop_that_does_not_turn_for_a_minute_is_replaced() -> None:
+    """The control thread answers, and says that the data loop hangs."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 1)
+        life = fleet.actors["shop-0"].life
+        assert life._timer is not None  # noqa: SLF001 - the sign of life, taken away
+        life._timer.cancel()  # noqa: SLF001
+
+        await desk.clock.advance(STUCK - 10)
+        assert fleet.replaced == []
+        await desk.clock.advance(15)
+
+        assert fleet.replaced == ["shop-0"]
+
+
+async def test_fewer_partitions_are_ended_once_they_have_given_up_their_slots() -> None:
+    """4 become 2; the two that are not needed any more end, and no slot is without an owner."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 4)
+        assert await planned(fleet, 2) == 2
+
+        await desk.clock.advance(15)
+
+        assert await fleet.names() == {SUPERVISOR, "shop-0", "shop-1"}
+        assert set((await fleet.site.owned()).values()) == {"shop-0", "shop-1"}
