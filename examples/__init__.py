@@ -1,0 +1,1 @@
+"""Examples; each runs as it is."""

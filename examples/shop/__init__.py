@@ -1,0 +1,1 @@
+"""A shop: orders paid, stock, parcels shipped, buyers told."""

@@ -1,0 +1,42 @@
+"""What `KEEP=1` adds: the shop stays open, and some buyers are unknown for a while, for an operator to practise on."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from examples.shop.demo.customers import extra_orders
+from examples.shop.demo.day import Day
+from examples.shop.demo.postgres import Place
+
+A_WHILE = 2.0
+"""Seconds between two orders."""
+FOUND_AFTER = 20.0
+"""Seconds after which the address of a new buyer is found; resuming helps from then on."""
+
+
+async def stay_open(day: Day) -> None:
+    """Take an order every two seconds until the process is told to end."""
+    mail, loop = day.world.mail, asyncio.get_running_loop()
+
+    def found(buyer: str) -> None:
+        mail.unknown -= {buyer}
+
+    day.screen.say("The shop stays open; Ctrl-C closes it. Every fifth order is of a new buyer, unknown for 20 s.")
+    day.screen.say("In another terminal, in this folder:")
+    for command in commands(day.place):
+        day.screen.line(f"  {command}")
+    async with day.working() as (service, _):
+        for buyer, commits in extra_orders(day.plan):
+            if buyer is not None:
+                mail.unknown |= {buyer}
+                loop.call_later(FOUND_AFTER, found, buyer)
+            await service.client.events.append_many(commits)
+            await day.clock.sleep(A_WHILE)
+
+
+def commands(place: Place) -> list[str]:
+    """Give what can be tried."""
+    program = Path(sys.executable).with_name("wow-ray")
+    shown = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
+    tries = ("status", "subscriptions list", "parked list", "parked resume ID --reason 'address found'")
+    return [*place.preparing, *(f"{shown} {what} {place.options}" for what in tries)]
