@@ -9,7 +9,7 @@ from typing import Any
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import OperationError, StoreUnavailableError
-from wow_ray.policy.plan import Plan, following
+from wow_ray.policy.plan import Plan, following, spread
 
 PATIENCE = 3.0
 """Seconds within which an actor answers."""
@@ -39,8 +39,9 @@ class Deployment:
         time in which two programs own slots. Raises `OperationError` when a partition does not start, with its reason.
         """
         await self._another_release_ended(control)
-        await self._fleet.start(SUPERVISOR)
-        await self._fleet.start(LEDGER)
+        # Processes take a second to start: all at once. A partition waits for the plan by itself.
+        names = spread(self._site.context, partitions, control.slots)
+        await asyncio.gather(*(self._fleet.start(name) for name in (SUPERVISOR, *names, LEDGER)))
         plan = await self._planned(control, partitions)
         self._tell(f"plan {plan.number}: {len(plan.partitions)} partitions of release {plan.release}")
         await self._running(plan)

@@ -25,7 +25,9 @@ from wow_ray.runtime.sweep import Sweep
 log = logging.getLogger("wow_ray.actors")
 
 PLAN_POLL = 1.0
-"""Seconds between two looks at the plan."""
+"""Seconds between two looks at the plan while one is followed."""
+SHARE_POLL = 0.25
+"""Seconds between two looks at the plan while it gives nothing."""
 FIRST_RETRY, LAST_RETRY = 0.2, 5.0
 """Seconds until a start that failed is tried again: doubled each time."""
 
@@ -123,7 +125,7 @@ class PartitionActor:
         self._plan = 0 if plan is None else plan.number
         if not share:
             self._standing = "waiting"
-            await self._first(self._asked.wait(), self._clock.sleep(PLAN_POLL))
+            await self._first(self._asked.wait(), self._clock.sleep(SHARE_POLL))
             return
         self._standing = "starting"
         leave = asyncio.Event()

@@ -2,123 +2,150 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from contextlib import suppress
+from typing import Any
 
 import pytest
 
-from tests.unit.runtime.desk import CarrierDown, Desk, Step, TooBusy, UnknownBuyer, Unlisted, crash, paid, scenario
-from tests.unit.runtime.shop import app, sales
-from wow_ray import App, StoreUnavailableError
+from tests.unit.runtime.desk import CarrierDown, Desk, Paid, Shipped, UnknownBuyer, crash, scenario
+from tests.unit.runtime.luck import IDS, Count, Luck
+from wow_ray import App, Context, Event, ProjectContext, StateEvent, on_event, retry
 from wow_ray.adapters.memory import MemoryStore
 from wow_ray.testing import Running
 from wow_ray.testing.connection import RecordingDatabase
 
-GONE = StoreUnavailableError("no answer")
-OPERATIONS = (
-    "reader.heads",
-    "reader.page",
-    "drains.streams",
-    "slots.commit",
-    "ledger.read",
-    "effects.begin",
-    "effects.commit",
-)
-SEEDS = 6
+SEEDS = 8
 """Few enough for every run; raise it for a search."""
-IDS = [f"o-{number}" for number in range(8)]
+
+Place = tuple[int, int]
 
 
-def a_step(desk: Desk, chance: random.Random) -> Step:
-    """Throw what a call ends in; most succeed."""
-    kinds: list[Callable[[], Step]] = [
-        lambda: Unlisted("x"),
-        lambda: TooBusy(chance.choice([None, "1", "7", "40"])),
-        lambda: UnknownBuyer("x"),
-        lambda: CarrierDown("x"),
-        lambda: desk.sleeping(chance.uniform(0, 4)),
-        lambda: None,
-        lambda: None,
-        lambda: None,
-    ]
-    return chance.choice(kinds)()
+class Memory(Desk):
+    """A desk that also remembers what its processors were given and have done."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        super().__init__()
+        self.reacted: list[tuple[str, Place]] = []
+        self.states: list[tuple[str, Place, int]] = []
 
 
-async def resume_one(running: Running, chance: random.Random) -> None:
-    """Resume one of those that wait for somebody."""
-    waiting = [row for row in await running.parked() if row.state in {"parked", "exhausted"}]
-    if waiting:
-        await running.resume(chance.choice(waiting), reason="try")
+writing = App("shop")
+"""A projection of two handlers, one of which wants the state: rows are written exactly once."""
+
+reacting = App("shop")
+"""A reactor whose two handlers are one group: calls are repeated only after a crash."""
 
 
-async def live(running: Running, chance: random.Random, appended: dict[str, int]) -> None:
-    """Let an app live through some turns of luck."""
-    for _ in range(chance.randrange(3, 12)):
-        turn = chance.random()
-        if turn < 0.5:
-            each = chance.choice(IDS)
-            times = chance.choice([1, 1, 2, 90])
-            await paid(running, each, times=times)
-            appended[each] += times
-        elif turn < 0.6:
-            where = chance.choice(["start", "end"])
-            running.memory.fail_next(chance.choice(OPERATIONS), GONE, chance.randrange(1, 4), at=where)  # type: ignore[arg-type]  # of what there is
-        elif turn < 0.8:
-            with suppress(StoreUnavailableError):
-                await resume_one(running, chance)
-        await running.advance(f"{chance.choice([1, 50, 300, 2_000, 20_000])}ms")
+@writing.projection
+@retry(unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
+class Book:
+    """Writes one row for each event."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Take the desk."""
+        assert isinstance(desk, Memory)
+        self.desk = desk
+
+    @on_event
+    async def on_paid(self, event: StateEvent[Count, Paid], ctx: ProjectContext) -> None:
+        """Write, note the state, carry out."""
+        self.desk.states.append((event.ref.id, (event.version, event.sequence), event.state.events))
+        await self.write(event, ctx)
+
+    @on_event
+    async def on_shipped(self, event: Event[Shipped], ctx: ProjectContext) -> None:
+        """Write, carry out."""
+        await self.write(event, ctx)
+
+    async def write(self, event: Event[Any], ctx: ProjectContext) -> None:
+        """Do what both do."""
+        await ctx.connection.execute("insert", event.ref.id, event.version, event.sequence)
+        await self.desk.handle(event, ctx)
 
 
-async def settle(running: Running) -> None:
-    """Let everything be handled: the steps are used up, so resumes succeed."""
-    for operation in OPERATIONS:
-        running.memory.fail_next(operation, GONE, 0)  # type: ignore[arg-type]  # of what there is
-        running.memory.fail_next(operation, GONE, 0, at="end")  # type: ignore[arg-type]  # of what there is
-    for _ in range(60):
-        await running.advance("1m")
-        for row in await running.parked():
-            if row.state in {"parked", "exhausted"}:
-                await running.resume(row, reason="all is well now")
-    await running.advance("1h")
+@reacting.reactor(together=True, start="beginning")
+@retry(unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
+class Both:
+    """Remembers each event that it has done."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Take the desk."""
+        assert isinstance(desk, Memory)
+        self.desk = desk
+
+    @on_event
+    async def on_paid(self, event: Event[Paid], ctx: Context) -> None:
+        """Carry out."""
+        await self.do(event, ctx)
+
+    @on_event
+    async def on_shipped(self, event: Event[Shipped], ctx: Context) -> None:
+        """Carry out."""
+        await self.do(event, ctx)
+
+    async def do(self, event: Event[Any], ctx: Context) -> None:
+        """Do what both do."""
+        await self.desk.handle(event, ctx)
+        self.desk.reacted.append((event.ref.id, (event.version, event.sequence)))
+
+
+def at_rest(running: Running) -> None:
+    """Check that nothing is left in memory of what is done: no lane, permit, open position or held aggregate."""
+    for partition in running.service.partitions:
+        assert partition.drains.active == 0
+        for group in partition.groups.values():
+            assert (group.open, group.running, group.drains_running, len(group.lanes)) == (0, 0, 0, 0)
+            assert not group.paused
+            assert not group.stuck
+            for slot in partition.slots.values():
+                assert not slot.held[group.number]
+                assert not slot.progress[group.number].unfinished
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize(("made", "once"), [(app, False), (sales, True)], ids=["reactor", "projection"])
-async def test_every_event_is_done_in_order_whatever_happens(seed: int, made: App, *, once: bool) -> None:
-    """P1, P11, L1, L2, H2, H4, H5: failures, busy answers, outages, store faults, resumes, overflows, stops, crashes.
+@pytest.mark.parametrize(("app", "group"), [(writing, "Book"), (reacting, "Both")], ids=["projection", "reactor"])
+async def test_every_event_is_done_in_order_whatever_happens(seed: int, app: App, group: str) -> None:
+    """P1, P5, P11, L1, L2, H2, H3, H4, H5, H21, H25, S07, S08, S09, S12: the contract's core, by luck.
 
-    An aggregate's versions only ever go back to repeat after a crash, never leave one out, and a projection's rows are
-    written exactly once.
+    Failures of all kinds, calls that end late or not at all, store faults with and without effect, resumes, parks on
+    purpose, overflows, stops and crashes, one partition or two, one permit or many. A version is only ever repeated
+    after it was done, none is left out; rows are written exactly once; every state is that of its event; and at the
+    end nothing is left in memory.
     """
-    chance = random.Random(seed)  # noqa: S311 - seeded, no secret
-    desk, database = Desk(), RecordingDatabase()
-    appended = dict.fromkeys(IDS, 0)
+    desk, database = Memory(), RecordingDatabase()
+    luck = Luck(seed, desk, (group,))
+    options: dict[str, Any] = {
+        "connect": database.connect,
+        "slots": 4,
+        "partitions": luck.chance.choice([1, 2]),
+        "settings": {"subscription": {"retry": {"timeout": "3s"}, "concurrency": luck.chance.choice([1, 2, 32])}},
+    }
     memory: MemoryStore | None = None
-    settings = {"subscription": {"retry": {"timeout": "3s"}}}
-    for each in IDS:
-        desk.next(each, *(a_step(desk, chance) for _ in range(40)))
-    for _ in range(6):
-        async with scenario(made, desk, connect=database.connect, memory=memory, slots=4, settings=settings) as running:
-            memory = running.memory
-            await live(running, chance, appended)
-            if chance.random() < 0.5:
+    for _ in range(5):
+        async with scenario(app, desk, memory=memory, **options) as running:
+            await luck.live(running)
+            if luck.chance.random() < 0.5:
                 await crash(running)
-    for each in IDS:
-        desk.drop_steps(each)
-    async with scenario(made, desk, connect=database.connect, memory=memory, slots=4, settings=settings) as running:
-        await settle(running)
+        memory = await luck.after(running)
+    async with scenario(app, desk, memory=memory, **options) as running:
+        await luck.settle(running)
         assert await running.parked() == []
         assert running.memory.open_transactions == 0
+        at_rest(running)
+
     written = [statement.arguments for statement in database.committed]
     for each in IDS:
-        expected = list(range(1, appended[each] + 1))
-        done = [version for name, version in desk.done if name == each]
-        assert sorted(set(done)) == expected
-        reached = 0
-        for version in done:
-            assert version <= reached + 1, f"{each}@{version} was done before {each}@{reached + 1}"
-            reached = max(reached, version)
-        if once:
-            assert [version for name, version in written if name == each] == expected
+        expected = luck.appended[each]
+        if app is writing:
+            assert [(version, sequence) for name, version, sequence in written if name == each] == expected
+        else:
+            check_order([place for name, place in desk.reacted if name == each], expected)
+        for place, events in [(place, events) for name, place, events in desk.states if name == each]:
+            assert events == expected.index(place) + 1
         assert desk.most_running.get(each, 0) <= 1
+
+
+def check_order(done: list[Place], expected: list[Place]) -> None:
+    """Check that all were done, each for the first time right after the one before it."""
+    assert sorted(set(done)) == expected
+    assert list(dict.fromkeys(done)) == expected
