@@ -19,9 +19,12 @@ async def test_a_call_that_does_something_real_is_waited_for_also_after_others_w
 
     async def real(event: Event[Any]) -> None:
         del event
-        await asyncio.to_thread(lambda: None)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[None] = loop.create_future()
+        loop.call_later(0.002, answer.set_result, None)
+        await answer
 
-    for number in range(20):
+    for number in range(10):
         door = Door()
         each = f"o-{number}"
         desk.next(each, door, real)
