@@ -223,6 +223,7 @@ class Partition:
         else:
             self.workers.close("ended")
             self.ended.set_exception(error)
+            self.ended.exception()  # seen: whoever hosts it asks, and may be gone already
 
     def _overtaken(self, slots: tuple[int, ...] = ()) -> None:
         self._end(FencedError(f"the slots of {self.owner.partition} have newer owners", slots))
