@@ -144,8 +144,12 @@ def stopped_again(row: Row, stop: Stop, cause: Cause, *, now: datetime, dice: fl
 
 
 def resume(row: Row, now: datetime) -> Row:
-    """Drain from the stopped mark with a fresh budget and fresh retries (P9); also reopens after an outage (H15)."""
-    return _drained_from_mark(row, now, skip_through=None)
+    """Drain from the stopped mark with a fresh budget and fresh retries (P9); also reopens after an outage (H15).
+
+    A skip that was answered and not carried out yet stays: its answer said what is passed over.
+    """
+    ahead = row.skip_through is not None and row.skip_through >= row.stopped
+    return _drained_from_mark(row, now, skip_through=row.skip_through if ahead else None)
 
 
 def skip(row: Row, through: tuple[int, int], now: datetime) -> Row:

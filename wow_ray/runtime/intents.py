@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.parked import (
     LAST_SEQUENCE,
-    OPEN,
     Apply,
     Cause,
     Later,
@@ -31,6 +30,7 @@ from wow_ray.policy.parked import parked as parked_row
 from wow_ray.ports.slots import AttemptNote, IntentDone, Notice
 from wow_ray.runtime.held_events import scan
 from wow_ray.runtime.lane import Status
+from wow_ray.runtime.newest_rows import NewestRows
 from wow_ray.runtime.parking import NO_RETRIES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from wow_ray.events import StoredEvent
     from wow_ray.ports.clock import Clock
     from wow_ray.ports.event_log import LogReader
-    from wow_ray.ports.ledger import Intent, Ledger, NewIntent
+    from wow_ray.ports.ledger import Intent, Ledger
     from wow_ray.runtime.commits import Commits
     from wow_ray.runtime.drains import Drains
     from wow_ray.runtime.group import Group
@@ -88,6 +88,7 @@ class Intents:
         """Look for intents every `poll` seconds and at every nudge; `ids` gives the ids of rows made on purpose."""
         self._new_id = ids
         self._ledger = ledger
+        self._newest = NewestRows(ledger, partition.store_now)
         self._reader = reader
         self._clock = clock
         self._poll = poll
@@ -117,17 +118,21 @@ class Intents:
                 timer.cancel()
 
     async def look(self) -> None:
-        """Apply what is open, oldest first, as far as there is room."""
+        """Apply what is open as far as there is room: oldest first, none past an older one of its aggregate."""
         slots = self._partition.slots
         if not slots:
             return
         opened = await self._ledger.open_intents(list(slots))
         self._answered &= {intent.id for intent in opened}
+        waiting: set[tuple[str, str, str]] = set()
         for intent in opened:
             if self._partition.drains.active >= ROOM:
                 return
-            if intent.id not in self._answered:
+            key = (intent.request.group, intent.request.aggregate, intent.request.aggregate_id)
+            if intent.id not in self._answered and key not in waiting:
                 await self._apply(intent)
+                if intent.id not in self._answered:
+                    waiting.add(key)
 
     def refuse(self, intent: Intent, code: str, text: str) -> None:
         """Answer that nothing was done, and why."""
@@ -151,17 +156,17 @@ class Intents:
             self._answer(slot, intent, applied=False, code="no_handler", text=text)
             return
         key = (request.aggregate, request.aggregate_id)
-        row = await self._row(group, slot, group.lanes.get(key), intent)
+        row = await self._newest.row(slot, group.lanes.get(key), request)
         held: StoredEvent | None = None
         skipped: dict[str, Any] = {}
         if request.verb in (Verb.SKIP, Verb.SKIP_ONE, Verb.PARK):
             held, skipped = await scan(self._reader, group, slot, row, request)
         lane = group.lanes.get(key)
-        if not self._same(slot, lane, row, request):
+        if not self._newest.same(slot, lane, row, request):
             # It changed while it was read, so nothing is decided on it: asked again once the change is in the store.
             self._look_again(slot)
             return
-        if key in group.stuck:
+        if key in group.stuck or group.closed:
             return
         if lane is not None and lane.status is Status.RUNNING:
             lane.commands = [intent]
@@ -174,32 +179,6 @@ class Intents:
         """Look for intents once the slot has said what it has to say; if it has nothing to say, at the next poll."""
         if slot.rows or slot.sent_rows:
             self._partition.commits.after(self.nudge)
-
-    def _same(self, slot: Slot, lane: Lane | None, row: Row | None, request: NewIntent) -> bool:
-        """Tell whether a row that was read is still how the aggregate stands."""
-        if row is not None and row.state not in OPEN:
-            return True
-        newest = self._of_lane(lane)
-        newest = newest or slot.unwritten(request.group, request.aggregate, request.aggregate_id)
-        if newest is not None:
-            return row is not None and (row.id, row.etag) == (newest.id, newest.etag)
-        return row is None or not slot.outdated(row)
-
-    def _of_lane(self, lane: Lane | None) -> Row | None:
-        return lane.caught_up(self._partition.store_now()) if lane is not None and lane.row is not None else None
-
-    async def _row(self, group: Group, slot: Slot, lane: Lane | None, intent: Intent) -> Row | None:
-        """Give the newest state of the aggregate's row: in a lane, on its way to the store, or in the store."""
-        request = intent.request
-        row = self._of_lane(lane)
-        row = row or slot.unwritten(group.name, request.aggregate, request.aggregate_id)
-        if row is None:
-            row = await self._ledger.open_row(group.name, request.aggregate, request.aggregate_id)
-            if row is not None and slot.ended_unwritten(row.id):
-                row = None
-        if request.row_id is not None and (row is None or row.id != request.row_id):
-            return slot.in_memory(request.row_id) or await self._ledger.row(request.row_id)
-        return row
 
     def _decide(  # noqa: PLR0917 - an intent meets all of these
         self,

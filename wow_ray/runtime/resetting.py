@@ -146,3 +146,4 @@ def _reopen(partition: Partition, name: str) -> None:
     group.closed = False
     partition.workers.activate(group)
     partition.feed.wake()
+    partition.intents.nudge()

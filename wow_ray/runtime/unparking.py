@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from wow_ray.events import StoredEvent
     from wow_ray.policy.classify import Classified
+    from wow_ray.policy.progress import Progress
     from wow_ray.runtime.drains import Drains
     from wow_ray.runtime.group import Group, Handler
     from wow_ray.runtime.lane import Cell, Lane
@@ -41,7 +42,7 @@ class Unparking:
         """Begin the parked retry of a due row, once its begin is in the store (H10); `False` = not now."""
         key = (row.aggregate, row.aggregate_id)
         in_memory = key in group.lanes or key in group.stuck or slot.unwritten(row.group, *key) is not None
-        if in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
+        if group.closed or in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
             return False
         if group.handlers.keys() and _handler(group, row) is None:
             return False
@@ -50,12 +51,14 @@ class Unparking:
 
     def begin(self, group: Group, slot: Slot, row: Row) -> None:
         """Have a due row's call, or a `RETRYING` row's drain, run once its begin is in the store."""
-        begun = life.begin(row, self._rows.now())
+        begun, progress = life.begin(row, self._rows.now()), slot.progress[group.number]
         slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
         self._rows.keep(slot, begun)
-        self._rows.partition.commits.after(lambda: self._begin_now(group, slot, begun))
+        self._rows.partition.commits.after(lambda: self._begin_now(group, slot, begun, progress))
 
-    def _begin_now(self, group: Group, slot: Slot, row: Row) -> None:
+    def _begin_now(self, group: Group, slot: Slot, row: Row, progress: Progress) -> None:
+        if slot.progress[group.number] is not progress:
+            return  # the group was reset meanwhile: the row is closed
         if slot.lost or slot.unwritten(row.group, row.aggregate, row.aggregate_id) not in {None, row}:
             return
         lane = self.drains.begin(group, slot, row)
@@ -107,7 +110,9 @@ class Unparking:
         if row.state is not State.WAITING or slot.outdated(row) or (row.aggregate, row.aggregate_id) in group.lanes:
             return
         now = self._rows.now()
-        if row.is_due(now):
+        if group.closed:
+            self.wake_at(group, slot, row, DUE_AGAIN)
+        elif row.is_due(now):
             self.begin(group, slot, row)
         else:
             self.wake_at(group, slot, row, DUE_AGAIN if row.next_due is None else (row.next_due - now).total_seconds())

@@ -10,6 +10,7 @@ from tests.unit.parking.desk import MAILER, Trouble, moves, order, shop
 from tests.unit.parking.process import Process
 from tests.unit.parking.world import World
 from wow_ray import UnrecoverableHandlingError
+from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.parked import State, Verb
 
 A = order("a")
@@ -200,3 +201,21 @@ async def test_a_version_that_comes_with_a_park_stops_nothing_there() -> None:
         await process.apply(Verb.RESUME, MAILER, A)
         await process.advance(1)
     assert world.desk.versions("a") == [1, 2, 3, 4, 5]
+
+
+async def test_a_skip_that_was_answered_stays_one_through_a_park_and_a_resume() -> None:
+    """S86, P9, H41: parked on purpose before the drain has read; resumed, it passes over what was said."""
+    world = World(slots=1)
+    await parked_at(world, 2, 4)
+    async with Process(world, shop()) as process:
+        await process.advance(1)
+        async with world.memory.gate("slots.commit", "end"):
+            request = await process.ask_and_advance(Verb.SKIP, MAILER, A, through_version=3)
+            await process.advance(0.2)
+            assert (await world.answer(request)).state == "done"
+            world.memory.fail_next("drains.streams", StoreUnavailableError("away"))
+        await process.apply(Verb.PARK, MAILER, A)
+        assert (await world.row(A, MAILER)).state is State.EXHAUSTED
+        await process.apply(Verb.RESUME, MAILER, A)
+        await process.advance(1)
+    assert world.desk.versions("a") == [1, 2, 4]

@@ -44,6 +44,11 @@ class MemoryTransaction:
     async def commit(self) -> None:
         """See the port; `StoreDataError` stands for the driver's error."""
         await self._server.faults.enter("effects.commit")
+        self.finish()
+        await self._server.faults.leave("effects.commit")
+
+    def finish(self) -> None:
+        """Commit in this very step of the loop; raises as `commit` does."""
         try:
             self._settle()
         except BaseException:
@@ -51,7 +56,6 @@ class MemoryTransaction:
             raise
         self.appending.publish()
         self._end(committed=True)
-        await self._server.faults.leave("effects.commit")
 
     async def rollback(self) -> None:
         """See the port."""

@@ -70,8 +70,9 @@ class MemorySlotStore:
         try:
             if hook is not None:
                 await hook(transaction.connection)
+            server.guard((write.slot, write.epoch) for write in writes)
             self._commit(writes)
-            await transaction.commit()
+            transaction.finish()
         finally:
             await transaction.rollback()
         for state in server.slots:
