@@ -111,7 +111,7 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Name what was measured."""
-    packages = {name: version(name) for name in ("wow-ray", "asyncpg", "pydantic")}
+    packages = {name: version(name) for name in ("wow-ray", "asyncpg", "pydantic", "ray")}
     return {"python": platform.python_version(), **packages}
 
 

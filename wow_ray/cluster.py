@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
@@ -20,12 +22,14 @@ from wow_ray.adapters.postgres import Database, check, migrate, open_client_stor
 from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
 from wow_ray.adapters.postgres.plans import open_plans
+from wow_ray.adapters.postgres.wakes import PostgresWakes
 from wow_ray.app import App
 from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.event_log import EventStore
+from wow_ray.ports.wakes import Heads, Wakes
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.service import Service
@@ -52,8 +56,18 @@ __all__ = [
     "time_ordered_ids",
 ]
 
-_running: dict[str, Database] = {}
-"""The stores of services that run in this process, by context: their own handlers connect to these."""
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The store of a service that runs in this process, and the bus that its loop may tell; `None` = it has none."""
+
+    database: Database
+    wakes: Wakes | None
+    loop: asyncio.AbstractEventLoop | None
+
+
+_running: dict[str, _Running] = {}
+"""By context: handlers of a service connect to its own store."""
 
 
 def settings_of(app: App, file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -125,7 +139,10 @@ async def open_service(
     """
     database = await checked(database)
     clock = SystemClock()
-    async with open_client_stores(database, clock) as client:
+    async with (
+        _open_wakes(settings, database, clock) as wakes,
+        open_client_stores(database, clock, wakes=wakes) as client,
+    ):
         service = Service(
             spec,
             lambda: open_partition_stores(database, clock),
@@ -143,8 +160,10 @@ async def open_service(
             overrides=overrides,
             returning=returning,
         )
-        with at_hand(database):
-            async with service:
+        with at_hand(database, wakes):
+            async with service, AsyncExitStack() as stack:
+                if wakes is not None:
+                    await stack.enter_async_context(wakes.listening(lambda heads: _wake(service, heads)))
                 yield service
 
 
@@ -170,9 +189,12 @@ async def open_operations(database: Database, spec: AppSpec | None = None) -> As
 
 
 @contextmanager
-def at_hand(database: Database) -> Iterator[None]:
-    """Let `app.connect()` of this process find this store during the block, as handlers of a service do."""
-    _running[database.context] = database
+def at_hand(database: Database, wakes: Wakes | None = None) -> Iterator[None]:
+    """Let `app.connect()` of this process find this store during the block, as handlers of a service do.
+
+    In this loop it tells `wakes`; without them, and in other loops, it opens a bus of its own.
+    """
+    _running[database.context] = _Running(database, wakes, None if wakes is None else asyncio.get_running_loop())
     try:
         yield
     finally:
@@ -197,11 +219,45 @@ async def connect(app: App, dsn: str | None, /) -> AsyncIterator[EventStore]:
 
     Raises `NotConnectedError` when there is none, and what `checked` raises.
     """
-    database = _running.get(app.context) if dsn is None else None
-    if database is None:
-        database = database_of(settings_of(app), app.context, dsn=dsn)
-    async with open_client_stores(await checked(database), SystemClock()) as stores:
+    running = _running.get(app.context) if dsn is None else None
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        if running is not None and running.loop is asyncio.get_running_loop():
+            database, wakes = await checked(running.database), running.wakes
+        else:
+            settings = settings_of(app)
+            found = database_of(settings, app.context, dsn=dsn) if running is None else running.database
+            database = await checked(found)
+            wakes = await stack.enter_async_context(_open_wakes(settings, database, clock))
+        stores = await stack.enter_async_context(open_client_stores(database, clock, wakes=wakes))
         yield stores.events
+
+
+@asynccontextmanager
+async def _open_wakes(settings: Settings, database: Database, clock: Clock) -> AsyncIterator[Wakes | None]:
+    """Open the bus of wake-ups: Redis if the settings name one, else NOTIFY; `None` = neither, the poll suffices."""
+    wakes: Wakes
+    if settings.redis_url is not None:
+        from wow_ray.adapters.redis.wakes import RedisWakes  # noqa: PLC0415 - only who uses Redis pays for its client
+
+        wakes = RedisWakes(settings.redis_url, database.schema, database.context, clock)
+    elif database.pgbouncer:
+        yield None
+        return
+    else:
+        wakes = PostgresWakes(database, clock)
+    try:
+        yield wakes
+    finally:
+        await wakes.close()
+
+
+def _wake(service: Service, heads: Heads) -> None:
+    """Have the partitions look that own a slot of which they have not seen so much."""
+    for partition in service.partitions:
+        slots, seen = partition.slots, partition.feed.heads
+        if any(slot in slots and seen.get(slot, 0) < position for slot, position in heads.items()):
+            partition.feed.wake()
 
 
 def time_ordered_ids(clock: Clock) -> Callable[[], str]:

@@ -19,6 +19,7 @@ from wow_ray.settings.tree import PREFIX, Settings, SubscriptionSettings, durati
 Raw = Mapping[str, Any]
 
 DSN = frozenset({"postgres_dsn", "postgres_dsn_file"})
+UNSHOWN = DSN | {"redis_url"}
 
 NO_SETTINGS = frozenset({"WOW_RAY_APP", "WOW_RAY_CI"})
 """Names in the environment that say something else: which app the commands are about, and that CI runs the tests."""
@@ -141,7 +142,7 @@ def _validated(raw: Raw, source: str) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = ".".join(f'"{part}"' if "." in str(part) else str(part) for part in first["loc"])
-        said = "" if first["loc"][0] in DSN else f" is {first['input']!r}"
+        said = "" if first["loc"][0] in UNSHOWN else f" is {first['input']!r}"
         raise SettingsError(f"{path} in {source}{said}: {first['msg'].removeprefix('Value error, ')}") from None
 
 

@@ -121,6 +121,8 @@ class Settings(BaseSettings):
     # With a suffix it must fit into Postgres's 63 bytes wherever it is reused (channels, locks).
     postgres_schema: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$", max_length=40)] = "wow"
     pgbouncer: bool = False
+    # Wake-ups go over it instead of NOTIFY, which pgbouncer cannot carry.
+    redis_url: Annotated[SecretStr, Field(min_length=1)] | None = None
     # 4 to 8 partition processes suit 2 cores (architecture 6).
     partitions: Count = 4
     # Fixed by the first migration (H37).

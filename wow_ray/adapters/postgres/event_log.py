@@ -28,6 +28,7 @@ from wow_ray.adapters.postgres.statements import statements, table_of
 from wow_ray.errors import AppendError, ConcurrencyError, EventTooLargeError, InvalidEventError
 from wow_ray.events import AggregateRef, Commit, NewCommit, Scope, StoredEvent
 from wow_ray.policy.slots import slot_of
+from wow_ray.ports.wakes import Wakes
 
 STREAM_PAGE = 500
 
@@ -36,9 +37,19 @@ class PostgresEventStore:
     """`ports.event_log.EventStore` on Postgres: `writers` appends at a time, each event at most `max_event_bytes`."""
 
     def __init__(
-        self, database: Database, *, writers: int = 16, max_event_bytes: int = 1_000_000, wait_seconds: float = 10.0
+        self,
+        database: Database,
+        *,
+        writers: int = 16,
+        max_event_bytes: int = 1_000_000,
+        wait_seconds: float = 10.0,
+        wakes: Wakes | None = None,
     ) -> None:
-        """Open nothing yet; `wait_seconds` is how long an append of ours waits for a slot that somebody holds (H36)."""
+        """Open nothing yet; `wait_seconds` is how long an append of ours waits for a slot that somebody holds (H36).
+
+        `wakes` is told of what was committed; not of what is appended in a caller's own transaction, whose end we do
+        not see.
+        """
         self._database = database
         self._wait = f"{wait_seconds * 1000:.0f}ms"
         self._sessions = Sessions(
@@ -46,6 +57,7 @@ class PostgresEventStore:
         )
         self._max_event_bytes = max_event_bytes
         self._sql = statements(database.schema)
+        self._wakes = wakes
 
     async def append(
         self,
@@ -67,7 +79,8 @@ class PostgresEventStore:
         if not plain or expected_version is None:
             return (await self._in_order([commit], connection))[0]
         async with self._sessions.use() as session:
-            return await self._expecting(session, commit, expected_version)
+            done = await self._expecting(session, commit, expected_version)
+        return self._told((done,))[0]
 
     async def append_many(
         self,
@@ -110,16 +123,28 @@ class PostgresEventStore:
         if connection is None:
             async with self._sessions.use() as session:
                 if len(commits) == 1 and not self._database.pgbouncer:  # one statement, a transaction of its own
-                    return await self._appended(session.connection, commits)
-                async with session.connection.transaction():
-                    if self._database.pgbouncer:
-                        await session.fetch("bound_wait", self._wait)
-                    return await self._appended(session.connection, commits)
+                    done = await self._appended(session.connection, commits)
+                else:
+                    done = await self._in_transaction(session, commits)
+            return self._told(done)
         try:
             return await self._appended(connection, commits)
         except (OSError, InterfaceError, PostgresError) as error:
             lost = isinstance(error, OSError) or is_lost_connection(error) or sqlstate_of(error).startswith("08")
             raise (translated(error) if lost else None) or error from error
+
+    async def _in_transaction(self, session: Session, commits: Sequence[_Placed]) -> tuple[Commit, ...]:
+        """Append in a transaction of ours."""
+        async with session.connection.transaction():
+            if self._database.pgbouncer:
+                await session.fetch("bound_wait", self._wait)
+            return await self._appended(session.connection, commits)
+
+    def _told(self, done: tuple[Commit, ...]) -> tuple[Commit, ...]:
+        """Wake whoever reads what was committed."""
+        if self._wakes is not None:
+            self._wakes.told({commit.slot: commit.positions[-1] for commit in done if commit.positions})
+        return done
 
     async def _appended(
         self,

@@ -75,7 +75,7 @@ INTENT = [
 ]
 """The columns of an intent."""
 
-SUBJECTS = ("effects", "ledger", "log", "overview", "plans", "schema", "slots")
+SUBJECTS = ("effects", "ledger", "log", "overview", "plans", "schema", "slots", "wakes")
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 _PART = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)", re.MULTILINE)

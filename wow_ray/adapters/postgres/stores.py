@@ -2,7 +2,7 @@
 
 The budget of connections (H52): a partition has one each for reader, drains, slots and lease, one for the ledger, and
 at most `effects` for handlers: 5 + 4 = 9 by default; for a moment one more while it takes over from a hung owner. A
-client has at most `writers` for appends and 3 more.
+client has at most `writers` for appends and 3 more, and one for wake-ups; a process that listens for them one more.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from wow_ray.adapters.postgres.schema import check
 from wow_ray.adapters.postgres.slots import PostgresSlotStore
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores, PartitionStores
+from wow_ray.ports.wakes import Wakes
 
 PARTITION_CONNECTIONS = 5
 """Connections of a partition besides those for effects."""
@@ -40,11 +41,19 @@ async def open_partition_stores(
 
 @asynccontextmanager
 async def open_client_stores(
-    database: Database, clock: Clock, *, writers: int = 16, max_event_bytes: int = 1_000_000
+    database: Database,
+    clock: Clock,
+    *,
+    writers: int = 16,
+    max_event_bytes: int = 1_000_000,
+    wakes: Wakes | None = None,
 ) -> AsyncIterator[ClientStores]:
-    """Open what producers and operators use, at most `writers` appends at a time; raises what `schema.check` raises."""
+    """Open what producers and operators use, at most `writers` appends at a time; raises what `schema.check` raises.
+
+    Appends are told to `wakes`, which stays the caller's to close.
+    """
     checked = await check(database)
-    async with client_stores(checked, clock, writers=writers, max_event_bytes=max_event_bytes) as stores:
+    async with client_stores(checked, clock, writers=writers, max_event_bytes=max_event_bytes, wakes=wakes) as stores:
         yield stores
 
 
@@ -63,10 +72,15 @@ async def partition_stores(database: Database, clock: Clock, *, effects: int = 4
 
 @asynccontextmanager
 async def client_stores(
-    database: Database, clock: Clock, *, writers: int = 16, max_event_bytes: int = 1_000_000
+    database: Database,
+    clock: Clock,
+    *,
+    writers: int = 16,
+    max_event_bytes: int = 1_000_000,
+    wakes: Wakes | None = None,
 ) -> AsyncIterator[ClientStores]:
     """Give what a client uses of a database that `schema.check` has answered; connects when something is used."""
-    events = PostgresEventStore(database, writers=writers, max_event_bytes=max_event_bytes)
+    events = PostgresEventStore(database, writers=writers, max_event_bytes=max_event_bytes, wakes=wakes)
     ledger, slots = PostgresLedger(database), PostgresSlotStore(database, clock)
     reader = PostgresLogReader(database, "client")
     async with AsyncExitStack() as stack:

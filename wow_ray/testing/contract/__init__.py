@@ -35,6 +35,7 @@ for _module in (
     "rows",
     "slots",
     "suite",
+    "wakes",
 ):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
@@ -45,6 +46,7 @@ from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as ab
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
+from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
 __all__ = [
     "EffectsContract",
@@ -54,4 +56,5 @@ __all__ = [
     "OverviewContract",
     "PlansContract",
     "SlotsContract",
+    "WakesContract",
 ]

@@ -1,0 +1,1 @@
+"""What Redis can do here: wake-ups. Imported only where `redis_url` is set."""
