@@ -1,0 +1,1 @@
+"""What is run on Ray Serve; no part of the package."""

@@ -1,0 +1,442 @@
+"""The operators' API over HTTP, on the store in memory: what it answers is what `Operations` answers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import BaseModel
+
+from wow_ray import Aggregate, App, Event, on_event, retry
+from wow_ray.errors import FencedError, NotConnectedError, SchemaError, StoreUnavailableError
+from wow_ray.ops import Known, Operations, StatusView
+from wow_ray.ops.http import api, door
+from wow_ray.testing import Scenario
+from wow_ray.testing.clock import at_rest
+from wow_ray.testing.scenario import Running
+
+order = Aggregate("order")
+Stop = Callable[[], Awaitable[None]]
+GROUP = "Notifier.on_placed"
+PROBLEM = "application/problem+json"
+
+
+@order.event("order_placed")
+class Placed(BaseModel):
+    """An order was placed."""
+
+
+class Carrier:
+    """A downstream that can be broken."""
+
+    def __init__(self) -> None:
+        self.broken: set[str] = set()
+        self.told: list[tuple[str, int]] = []
+
+    async def tell(self, aggregate_id: str, version: int) -> None:
+        """Take a notice, or fail."""
+        if aggregate_id in self.broken:
+            raise ValueError(f"no carrier for {aggregate_id}")
+        self.told.append((aggregate_id, version))
+
+
+def made_app() -> App:
+    """An app with one handler that calls the carrier twice at most."""
+    app = App("shop")
+
+    @app.reactor(start="beginning")
+    @retry(max_attempts=2, initial_backoff="10ms")
+    class Notifier:
+        def __init__(self, carrier: Carrier) -> None:
+            self.carrier = carrier
+
+        @on_event
+        async def on_placed(self, event: Event[Placed]) -> None:
+            await self.carrier.tell(event.ref.id, event.version)
+
+    return app
+
+
+class Window:
+    """The API of a running app, and the app."""
+
+    def __init__(self, running: Running, carrier: Carrier, client: httpx.AsyncClient, stop: Stop) -> None:
+        self.running = running
+        self.runs = True
+        self._stop = stop
+        self.carrier = carrier
+        self.client = client
+
+    async def place(self, *ids: str) -> None:
+        """Append one event to each aggregate and let it be handled."""
+        for identity in ids:
+            await self.running.store.append(order(identity), [Placed()], expected_version=None)
+        await self.running.advance("1s")
+
+    async def park(self, *ids: str) -> list[dict[str, Any]]:
+        """Have aggregates parked; gives their rows in that order."""
+        self.carrier.broken |= set(ids)
+        await self.place(*ids)
+        rows = {row["aggregate_id"]: row for row in (await self.seen("/api/v1/parked"))["rows"]}
+        return [rows[identity] for identity in ids]
+
+    async def stop(self) -> None:
+        """End the app; its store stays."""
+        self.runs = False
+        await self._stop()
+
+    async def seen(self, path: str) -> Any:  # noqa: ANN401 - JSON
+        """Give what a page shows."""
+        answer = await self.client.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def ask(self, path: str, body: dict[str, Any], **headers: str) -> httpx.Response:
+        """Ask for something, and let six seconds pass."""
+        asked = asyncio.ensure_future(
+            self.client.post(path, json=body, headers={name.replace("_", "-"): each for name, each in headers.items()})
+        )
+        await at_rest()
+        await (self.running.advance("6s") if self.runs else self.running.clock.advance(6.0))
+        return await asked
+
+
+@asynccontextmanager
+async def client_of(operations: Operations | Exception, address: str = "http://127.0.0.1") -> AsyncIterator[Any]:
+    """Give a client of the API on these operations, or on such as cannot be opened."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Operations]:
+        if isinstance(operations, Exception):
+            raise operations
+        yield operations
+
+    transport = httpx.ASGITransport(api(opened), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=address) as client:
+        yield client
+
+
+def operations_of(running: Running, kind: type[Operations] = Operations) -> Operations:
+    """Open operations on the store of a running app."""
+    ids = itertools.count(1)
+    return kind(
+        "shop",
+        client=running.memory.client_stores(),
+        overview=running.memory.overview(),
+        clock=running.clock,
+        new_id=lambda: f"r-{next(ids)}",
+        known=Known.of_app(running.service.spec),
+    )
+
+
+@pytest.fixture
+async def window() -> AsyncIterator[Window]:
+    """The app, running, and its API."""
+    carrier = Carrier()
+    async with AsyncExitStack() as scenario:
+        running = await scenario.enter_async_context(Scenario(made_app(), {Carrier: carrier}))
+        async with client_of(operations_of(running)) as client:
+            yield Window(running, carrier, client, scenario.aclose)
+
+
+def is_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """Check that an answer is a problem with everything a problem has; gives it."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), answer.text
+    found: dict[str, Any] = answer.json()
+    assert (found["code"], found["status"]) == (code, status)
+    assert found["detail"]
+    assert found["next"]
+    return found
+
+
+# --- looking
+
+
+async def test_the_pages_show_the_app_its_groups_its_partitions_and_what_is_parked(window: Window) -> None:
+    """Issue 3.5: one parked order is counted everywhere and is there with its error, its trace and what it holds."""
+    (row,) = await window.park("o-1")
+    await window.place("o-1")
+
+    overview, shown = await window.seen("/api/v1/overview"), await window.seen(f"/api/v1/parked/{row['id']}")
+    assert (overview["ready"], overview["parked"]) == (True, 1)
+    assert (await window.seen("/api/v1/partitions"))["unowned"] == []
+    (group,) = (await window.seen("/api/v1/subscriptions"))["groups"]
+    assert (group["group"], group["parked"]) == (GROUP, 1)
+    assert await window.seen(f"/api/v1/subscriptions/{GROUP}") == group
+    assert (shown["row"]["error"]["message"], shown["held"]["events"]) == ("no carrier for o-1", 2)
+    assert "ValueError" in shown["traceback"]
+
+
+async def test_a_page_begins_behind_the_last_row_of_the_page_before(window: Window) -> None:
+    """P12: five rows in pages of two are each shown once, in one order."""
+    rows = await window.park(*(f"o-{number}" for number in range(5)))
+    ids: list[str] = []
+    path: str | None = "/api/v1/parked?limit=2"
+    while path:
+        page = await window.seen(path)
+        ids += [row["id"] for row in page["rows"]]
+        path = f"/api/v1/parked?limit=2&after={page['next']}" if page["next"] else None
+    assert ids == sorted(row["id"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("filters", "rows"),
+    [
+        ("group=Notifier.on_placed", 2),
+        ("group=Another", 0),
+        ("subscription=Notifier.on_placed&aggregate=order", 2),
+        ("aggregate_id=o-2", 1),
+        ("state=parked", 2),
+        ("state=exhausted&state=retrying", 0),
+        ("reason=budget_spent", 2),
+        ("reason=operator", 0),
+        ("error=other", 0),
+    ],
+)
+async def test_filters_narrow_the_list(window: Window, filters: str, rows: int) -> None:
+    """P12: each filter by itself and together."""
+    await window.park("o-1", "o-2")
+    assert len((await window.seen(f"/api/v1/parked?{filters}"))["rows"]) == rows
+
+
+@pytest.mark.parametrize("filters", ["aggregateid=o-1", "state=", "state=broken", "limit=0", "limit=1001"])
+async def test_a_filter_that_there_is_not_selects_nothing_instead_of_everything(window: Window, filters: str) -> None:
+    """P12, S30: it is refused with its name."""
+    found = is_problem(await window.client.get(f"/api/v1/parked?{filters}"), 422, "WOW-REQUEST")
+    assert filters.partition("=")[0] in found["detail"]
+
+
+async def test_what_there_is_not_is_a_404_that_names_what_is_near(window: Window) -> None:
+    """Rows, subscriptions, addresses: each a problem."""
+    is_problem(await window.client.get("/api/v1/parked/none"), 404, "WOW-NOT-FOUND")
+    is_problem(await window.ask("/api/v1/parked/none/resume", {"etag": 1, "reason": "x"}), 404, "WOW-NOT-FOUND")
+    is_problem(await window.ask("/api/v1/subscriptions/Nobody/reset", {"reason": "x"}), 404, "WOW-NOT-FOUND")
+    found = is_problem(await window.client.get("/api/v1/subscriptions/Notifier.on_place"), 404, "WOW-NOT-FOUND")
+    assert GROUP in found["detail"]
+    is_problem(await window.client.get("/api/v2"), 404, "WOW-REQUEST")
+    is_problem(await window.client.delete("/api/v1/parked"), 405, "WOW-REQUEST")
+
+
+# --- asking
+
+
+async def test_a_resume_is_answered_with_its_outcome_and_its_key_once_more_with_the_same(window: Window) -> None:
+    """P9, P10: 200; the held events are called once each, whoever repeats the request; the audit has who and why."""
+    (row,) = await window.park("o-1")
+    await window.place("o-1")
+    window.carrier.broken.clear()
+    path, body = f"/api/v1/parked/{row['id']}/resume", {"etag": row["etag"], "reason": "the carrier is back"}
+
+    first = await window.ask(path, body, Idempotency_Key="k-1", X_Actor="ann")
+    again = await window.ask(path, body, Idempotency_Key="k-1", X_Actor="ann")
+
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert (first.json()["state"], first.json()["request_id"], first.json()["verb"]) == ("done", "k-1", "resume")
+    changing = {"row"}
+    assert {k: v for k, v in first.json().items() if k not in changing} == {
+        k: v for k, v in again.json().items() if k not in changing
+    }
+    assert window.carrier.told == [("o-1", 1), ("o-1", 2)]
+    assert (await window.seen("/api/v1/parked"))["rows"] == []
+    intent = await window.running.service.client.ledger.intent("k-1")
+    assert intent is not None
+    assert (intent.request.actor, intent.request.reason) == ("ann", "the carrier is back")
+    used = await window.ask(f"/api/v1/parked/{row['id']}/skip", body, Idempotency_Key="k-1")
+    assert "request_id" in is_problem(used, 409, "WOW-CONFLICT")["detail"]
+
+
+async def test_twenty_resumes_at_once_are_one_drain(window: Window) -> None:
+    """P10, S85: one is done; nineteen are told, as 409, what is the case instead."""
+    (row,) = await window.park("o-1")
+    window.carrier.broken.clear()
+    path, body = f"/api/v1/parked/{row['id']}/resume", {"etag": row["etag"], "reason": "back"}
+    asked = [asyncio.ensure_future(window.client.post(path, json=body)) for _ in range(20)]
+    await at_rest()
+    await window.running.advance("6s")
+    answers = await asyncio.gather(*asked)
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 19]
+    assert window.carrier.told == [("o-1", 1)]
+
+
+async def test_a_stale_etag_is_a_409_with_the_row_as_it_is_now(window: Window) -> None:
+    """P10: the operator sees in the answer what changed since, and asks with that etag."""
+    (row,) = await window.park("o-1")
+    path = f"/api/v1/parked/{row['id']}/retry-now"
+    again = await window.ask(path, {"etag": row["etag"], "reason": "try"})
+    assert again.status_code == 200
+    found = is_problem(await window.ask(path, {"etag": row["etag"], "reason": "try"}), 409, "WOW-CONFLICT")
+    assert found["row"]["etag"] > row["etag"]
+    assert (await window.ask(path, {"etag": found["row"]["etag"], "reason": "try"})).status_code == 200
+
+
+async def test_a_skip_says_what_it_passed_over(window: Window) -> None:
+    """P9: through the version that the operator saw, or the stopped event only; later ones are handled."""
+    one, other = await window.park("o-1", "o-2")
+    await window.place("o-1", "o-2")
+    await window.place("o-1", "o-2")
+    window.carrier.broken.clear()
+    through = {"etag": one["etag"], "reason": "gone", "through_version": 2}
+    only = {"etag": other["etag"], "reason": "gone", "only": True}
+    first = await window.ask(f"/api/v1/parked/{one['id']}/skip", through)
+    second = await window.ask(f"/api/v1/parked/{other['id']}/skip", only)
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json()["outcome"]
+    assert sorted(window.carrier.told) == [("o-1", 3), ("o-2", 2), ("o-2", 3)]
+    both = await window.ask(f"/api/v1/parked/{one['id']}/skip", {**through, "only": True})
+    assert "not both" in is_problem(both, 422, "WOW-OPERATION")["detail"]
+
+
+async def test_a_reset_of_what_is_no_projection_is_refused_by_its_owner(window: Window) -> None:
+    """L6: 409, of no row."""
+    found = is_problem(await window.ask(f"/api/v1/subscriptions/{GROUP}/reset", {"reason": "x"}), 409, "WOW-CONFLICT")
+    assert found["row"] is None
+
+
+async def test_a_command_that_nobody_can_apply_now_is_accepted(window: Window) -> None:
+    """P10, H5: 202 with the row and what it waits for; the key asks how it stands, and does not store it twice."""
+    (row,) = await window.park("o-1")
+    path, body = f"/api/v1/parked/{row['id']}/resume", {"etag": row["etag"], "reason": "back"}
+    await window.stop()
+    answer = await window.ask(path, body, Idempotency_Key="k-1")
+    again = await window.ask(path, body, Idempotency_Key="k-1")
+    assert answer.status_code == again.status_code == 202
+    assert answer.json() == again.json()
+    assert (answer.json()["state"], answer.json()["row"]["id"]) == ("pending", row["id"])
+    assert "nobody owns slot" in answer.json()["note"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"etag": 1},
+        {"reason": "x"},
+        {"etag": 1, "reason": ""},
+        {"etag": 1, "reason": " "},
+        {"etag": 1, "reason": "a\x00b"},
+        {"etag": 1, "reason": "x" * 1_001},
+        {"etag": "1", "reason": "x"},
+        {"etag": 1, "reason": "x", "only": True},
+    ],
+)
+async def test_a_command_without_an_etag_or_a_reason_is_refused(window: Window, body: dict[str, Any]) -> None:
+    """P10: compare-and-set and audit are no choice; what a resume does not know is not passed over in silence."""
+    (row,) = await window.park("o-1")
+    answer = await window.ask(f"/api/v1/parked/{row['id']}/resume", body)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == PROBLEM
+    assert answer.json()["code"] in {"WOW-REQUEST", "WOW-OPERATION"}
+
+
+# --- who may ask
+
+
+async def test_a_page_on_the_web_commands_nothing(window: Window) -> None:
+    """A form of another site cannot send JSON, and a name that was made to point here is not ours."""
+    (row,) = await window.park("o-1")
+    path, text = f"/api/v1/parked/{row['id']}/resume", f'{{"etag": {row["etag"]}, "reason": "x"}}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        answer = await window.client.post(path, content=text, headers={"Content-Type": kind})
+        is_problem(answer, 422, "WOW-REQUEST")
+    elsewhere = {"Host": "evil.example"}
+    is_problem(await window.client.get("/api/v1/parked", headers=elsewhere), 403, "WOW-REQUEST")
+    is_problem(await window.client.post(path, json={"etag": 1, "reason": "x"}, headers=elsewhere), 403, "WOW-REQUEST")
+    assert (await window.client.get("/readyz", headers=elsewhere)).status_code == 200
+    assert (await window.seen(f"/api/v1/parked/{row['id']}"))["row"]["etag"] == row["etag"]
+
+
+# --- health
+
+
+async def test_it_is_ready_while_every_slot_has_a_living_owner(window: Window) -> None:
+    """H60: 503 with the slots once they have none; health shows first how long the oldest event has waited."""
+    ready, healthy = await window.seen("/readyz"), await window.seen("/healthz")
+    assert ready["ready"]
+    assert next(iter(healthy)) == "oldest_unfinished"
+    await window.stop()
+    for path in ("/readyz", "/healthz"):
+        answer = await window.client.get(path)
+        found = is_problem(answer, 503, "WOW-NOT-READY")
+        assert len(found["unowned"]) == ready["slots"]
+        assert "Retry-After" in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (StoreUnavailableError("the store cannot be reached"), 503),
+        (NotConnectedError("no store was found"), 503),
+        (SchemaError("the schema is older"), 503),
+        (FencedError("overtaken", (1,)), 503),
+        (TimeoutError(), 503),
+    ],
+)
+async def test_a_store_that_is_away_is_a_503_everywhere(error: Exception, status: int) -> None:
+    """H60: and the program that serves this goes on, and opens it at a later request."""
+    async with client_of(error) as client:
+        for path in ("/readyz", "/healthz", "/api/v1/overview", "/api/v1/parked", "/api/v1/subscriptions"):
+            answer = await client.get(path)
+            is_problem(answer, status, getattr(error, "code", "WOW-STORE"))
+        body = {"etag": 1, "reason": "x"}
+        assert (await client.post("/api/v1/parked/r-1/resume", json=body)).status_code == status
+
+
+async def test_a_store_that_was_lost_is_looked_for_anew(window: Window) -> None:
+    """H60: it may be back at another address; what was opened at the old one is closed."""
+    openings: list[str] = []
+
+    class Lost(Operations):
+        async def status(self) -> StatusView:
+            raise StoreUnavailableError("the store cannot be reached")
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Operations]:
+        openings.append("opened")
+        found = operations_of(window.running, Lost if len(openings) == 1 else Operations)
+        yield found
+        openings.append("closed")
+
+    transport = httpx.ASGITransport(api(opened))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        is_problem(await client.get("/readyz"), 503, "WOW-STORE")
+        assert (await client.get("/readyz")).status_code == 200
+        assert (await client.get("/readyz")).status_code == 200
+    assert openings == ["opened", "closed", "opened"]
+
+
+async def test_a_store_that_does_not_answer_is_a_503_in_time(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    """H60: a probe waits for no store that hangs."""
+    monkeypatch.setattr(door, "PATIENCE", 0.05)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Operations]:
+        await asyncio.Event().wait()
+        yield operations_of(window.running)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(api(opened)), base_url="http://localhost") as client:
+        is_problem(await client.get("/readyz"), 503, "WOW-STORE")
+
+
+async def test_what_nobody_foresaw_is_a_500_that_gives_nothing_away() -> None:
+    """The text of such an error may hold anything."""
+    async with client_of(RuntimeError("postgres://ann:secret@db")) as client:
+        answer = await client.get("/api/v1/overview")
+        is_problem(answer, 500, "WOW")
+        assert "secret" not in answer.text
+
+
+async def test_the_description_names_every_page_and_every_problem() -> None:
+    """OpenAPI: the addresses that bind, and problems as what they are."""
+    async with client_of(NotConnectedError("none")) as client:
+        found = (await client.get("/openapi.json")).json()
+    rows = "/api/v1/parked/{row_id}"
+    pages = [
+        f"/api/v1/{each}" for each in ("overview", "partitions", "subscriptions", "subscriptions/{name}", "parked")
+    ]
+    commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")] + ["/api/v1/subscriptions/{name}/reset"]
+    assert sorted(found["paths"]) == sorted([*pages, rows, *commands, "/healthz", "/readyz"])
+    assert PROBLEM in found["paths"][f"{rows}/resume"]["post"]["responses"]["409"]["content"]

@@ -1,0 +1,36 @@
+"""Puts the operators' API on Ray Serve.
+
+It talks to the store and to no actor: what it is asked for is stored there and applied by whoever owns the slot, so an
+actor that is dead is a slot without an owner, which `/readyz` tells as a 503. It does its work when the app is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from ray import serve
+from ray.serve import Application
+
+from wow_ray.ops.http import api
+from wow_ray.ops.http.door import Opened
+
+NAME = "wow-ray-ops"
+OPTIONS: Mapping[str, Any] = {
+    # It holds nothing that a second one would share the load of, and it fits beside anything.
+    "num_replicas": 1,
+    "ray_actor_options": {"num_cpus": 0},
+    # A command waits for its outcome, five seconds at most.
+    "max_ongoing_requests": 200,
+    "graceful_shutdown_timeout_s": 6,
+}
+
+
+def bound(opened: Opened) -> Application:
+    """Bind the API for Serve; `opened` travels to the replica by name, and opens there what it works with."""
+
+    def built() -> FastAPI:
+        return api(opened)
+
+    return serve.deployment(name=NAME, **OPTIONS)(serve.ingress(built)()).bind()

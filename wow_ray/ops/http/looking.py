@@ -1,0 +1,97 @@
+"""What operators look at."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from wow_ray.errors import NotFoundError
+from wow_ray.names import nearest
+from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
+from wow_ray.ops.progress import SHOWN
+from wow_ray.ops.views import plain
+from wow_ray.policy.parked import Reason, State
+
+router = APIRouter()
+
+
+class Filters(BaseModel):
+    """Which rows are wanted; a filter that there is not is refused, else it would select everything (P12)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    group: str | None = None
+    subscription: str | None = None
+    aggregate: str | None = None
+    aggregate_id: str | None = None
+    state: list[State] = Field(sorted(SHOWN), description="any of these; what people are shown as parked by default")
+    reason: Reason | None = None
+    error: str | None = Field(None, description="the error's fingerprint")
+    after: str | None = Field(None, description="the `next` of the page before")
+    limit: int = Field(100, ge=1, le=MOST_LISTED)
+
+    def query(self) -> ParkedQuery:
+        """Give it in the words of `Operations`."""
+        return ParkedQuery(
+            frozenset(self.state),
+            self.group,
+            self.subscription,
+            self.aggregate,
+            self.aggregate_id,
+            self.reason,
+            self.error,
+            self.after,
+            self.limit,
+        )
+
+
+def shown(value: object, status: int = 200) -> JSONResponse:
+    """Answer with what is shown; it changes at any time, so nobody keeps it."""
+    return JSONResponse(plain(value), status, {"Cache-Control": "no-store"})
+
+
+@router.get("/overview")
+async def overview(operations: Ops) -> JSONResponse:
+    """Show the store as a whole: who owns what, the lag, how much is parked."""
+    return shown(await within(operations.status()))
+
+
+@router.get("/partitions")
+async def partitions(operations: Ops) -> JSONResponse:
+    """Show the owners of slots, the slots without one, and the plan that an app on Ray follows."""
+    status = await within(operations.status())
+    return shown({name: getattr(status, name) for name in ("plan", "release", "slots", "unowned", "partitions")})
+
+
+@router.get("/subscriptions")
+async def subscriptions(operations: Ops) -> JSONResponse:
+    """Show every group ever registered: how far it has come, and what it has parked."""
+    return shown({"groups": await within(operations.subscriptions())})
+
+
+@router.get("/subscriptions/{name}")
+async def subscription(name: str, operations: Ops) -> JSONResponse:
+    """Show a group, by its own name or by that of a subscription in it."""
+    groups = await within(operations.subscriptions())
+    for group in groups:
+        if name == group.group or name in group.subscriptions:
+            return shown(group)
+    names = [each for group in groups for each in (group.group, *group.subscriptions)]
+    raise NotFoundError(f"there is no subscription and no group {name!r}{nearest(name, names)}")
+
+
+@router.get("/parked")
+async def parked(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+    """List parked rows, oldest first; a page may be shorter than its limit and still have a next one."""
+    return shown(await within(operations.parked(filters.query())))
+
+
+@router.get("/parked/{row_id}")
+async def parked_row(row_id: str, operations: Ops) -> JSONResponse:
+    """Show one row, open or ended, with its errors, what it holds, and the attempts that were kept."""
+    detail: dict[str, Any] = (await within(operations.parked_row(row_id))).to_json()
+    return shown(detail)
