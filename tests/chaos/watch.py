@@ -127,23 +127,25 @@ class Watch:
     def stored(self, writes: Sequence[SlotWrite]) -> None:
         """See `network.Watching`."""
         for write in writes:
-            self._begins_anew(write)
+            anew = self._begins_anew(write)
             for done in write.intents:
                 self._answered(done)
-            self.check_slot(write.slot)
+            if not anew:  # else the markers go in the same transaction, a moment later here
+                self.check_slot(write.slot)
 
-    def _begins_anew(self, write: SlotWrite) -> None:
-        """Forget what was done in a slot before a reset of the projection (L6)."""
+    def _begins_anew(self, write: SlotWrite) -> bool:
+        """Forget what was done in a slot before a reset of the projection, if this is one (L6)."""
         known = self._server.registry.groups.get(SUMS)
         generation = 0 if known is None else write.marks[known.number].generation
         if generation == self._generation.get(write.slot, 0):
-            return
+            return False
         self._generation[write.slot] = generation
         for id_ in (id_ for id_ in self.ids() if self._slot(id_) == write.slot):
             self._upto.pop((SUMS, id_), None)
             for one in self.events(SUMS, id_):
                 self._ended.pop((SUMS, id_, one.place), None)
                 self._passed.discard((SUMS, id_, one.place))
+        return True
 
     def _answered(self, done: IntentDone) -> None:
         """Note which events an answer says were skipped."""

@@ -488,3 +488,66 @@ def test_one_class_may_serve_two_apps() -> None:
     assert resolved(first).groups[0].name == "Sales"
     assert resolved(second).groups[0].name == "Turnover"
     assert Aggregate("order").name == order.name
+
+
+class Plain:
+    """A state that pydantic knows nothing of."""
+
+    def apply(self, event: OrderPaid) -> Plain:
+        """Fold one event."""
+        del event
+        return self
+
+
+order.state(Plain)
+
+
+class Scorer:
+    """A processor whose state can be written down."""
+
+    @on_event
+    async def on_shipped(self, event: StateEvent[OrderState, OrderShipped], ctx: Context) -> None:
+        """Score it."""
+
+
+class Rebuilt(Scorer):
+    """One with a hook of a reset."""
+
+    async def on_reset(self, connection: object) -> None:
+        """Empty the tables."""
+
+
+class OddScorer:
+    """A processor whose state cannot be written down."""
+
+    @on_event
+    async def on_paid(self, event: StateEvent[Plain, OrderPaid]) -> None:
+        """Score it."""
+
+
+def test_a_processor_may_be_called_in_processes_of_its_own() -> None:
+    """`isolation="actor"`: reactors and projections; what each process is to have stands with the group."""
+    app = App("shop")
+    app.reactor(isolation="actor", num_cpus=2, num_gpus=0.5)(Scorer)
+    app.projection(isolation="actor")(type("Totals", (Scorer,), {}))
+
+    reactor, projection = resolved(app).groups
+
+    assert (reactor.isolation, reactor.processes.num_cpus, reactor.processes.num_gpus) == ("actor", 2.0, 0.5)
+    assert (projection.isolation, projection.processes.num_gpus) == ("actor", 0.0)
+
+
+def test_what_a_call_in_another_process_cannot_be_given_is_refused() -> None:
+    """H4: a connection of the partition, a hook in its transaction, a state that nothing can write down."""
+    app = App("shop")
+    app.projection(isolation="actor")(Sales)
+    with refused("WOW-ISOLATION", "Sales.on_paid", "ctx.connection", "ctx: Context"):
+        resolved(app)
+
+    with refused("WOW-ISOLATION", "on_reset"):
+        App("shop").projection(isolation="actor")(Rebuilt)
+
+    app = App("shop")
+    app.reactor(isolation="actor")(OddScorer)
+    with refused("WOW-ISOLATION", "Plain", "BaseModel or a dataclass"):
+        resolved(app)

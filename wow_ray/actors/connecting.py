@@ -28,6 +28,12 @@ LOCAL: Mapping[str, str] = {
 """What a local Ray runs under, unless the environment says otherwise."""
 
 
+def prepare_local() -> None:
+    """Set what a local Ray runs under, where the environment does not say otherwise; before Ray is imported."""
+    for name, value in LOCAL.items():
+        os.environ.setdefault(name, value)
+
+
 def is_local(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether there is no cluster to connect to, so that Ray is started here."""
     return not environ.get("RAY_ADDRESS")
@@ -43,8 +49,7 @@ def connected(folder: Path, *, cpus: int | None = None, quiet: bool = True) -> I
     """
     local = is_local()
     if local:
-        for name, value in LOCAL.items():
-            os.environ.setdefault(name, value)
+        prepare_local()
         paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     import ray  # noqa: PLC0415 - it reads the environment when it is imported, and costs half a second

@@ -8,7 +8,7 @@ from typing import Any
 
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
 from wow_ray.actors.site import Control, Site
-from wow_ray.errors import OperationError, StoreUnavailableError
+from wow_ray.errors import StoreUnavailableError, WowError
 from wow_ray.policy.plan import Plan, following, spread
 
 PATIENCE = 3.0
@@ -17,6 +17,8 @@ DRAIN = 30.0
 """Seconds a partition may take to drain: 10 for calls under way, the rest for the last commit and resources."""
 START = 120.0
 """Seconds until every partition has to run, with new processes for each of them."""
+SLOW = 15.0
+"""Seconds after which a start that says nothing is talked about."""
 LOOK = 0.2
 
 Told = Callable[[str], None]
@@ -25,18 +27,19 @@ Told = Callable[[str], None]
 class Deployment:
     """One release of an app on a cluster."""
 
-    def __init__(self, site: Site, fleet: Fleet, tell: Told) -> None:
-        """`tell` is given a line about each step."""
+    def __init__(self, site: Site, fleet: Fleet, tell: Told, patience: float = START) -> None:
+        """`tell` is given a line about each step; `patience` is how long `up` waits for all partitions to run."""
         self._site = site
         self._fleet = fleet
         self._clock = site.clock()
         self._tell = tell
+        self._patience = patience
 
     async def up(self, control: Control, partitions: int) -> Plan:
         """Have the app run with so many partitions of this release; answers the plan once all of them run.
 
         Asked again it changes what differs, and nothing else. Another release that runs is drained first: there is no
-        time in which two programs own slots. Raises `OperationError` when a partition does not start, with its reason.
+        time in which two programs own slots. Raises `WowError` when a partition does not start, with its reason.
         """
         await self._another_release_ended(control)
         # Processes take a second to start: all at once. A partition waits for the plan by itself.
@@ -47,10 +50,15 @@ class Deployment:
         await self._running(plan)
         return plan
 
-    async def down(self, control: Control) -> None:
-        """Drain everything and end the actors; what is stored stays, and so does what is parked."""
+    async def down(self, control: Control | None) -> None:
+        """Drain everything here and end the actors; what is stored stays, and so does what is parked.
+
+        With `control` the plan says afterwards that nobody owns anything; without, another cluster on the same store
+        goes on, or takes over.
+        """
         await self._fleet.end(SUPERVISOR)
-        await self._nobody_owns(control)
+        if control is not None:
+            await self._nobody_owns(control)
         there = await self._fleet.names() - {SUPERVISOR, LEDGER}
         drained = await asyncio.gather(*(self._fleet.drain(name, DRAIN) for name in sorted(there)))
         for name, done in zip(sorted(there), drained, strict=True):
@@ -90,24 +98,25 @@ class Deployment:
             if number is not None and plan is not None and plan.number >= number:
                 return plan
             await self._clock.sleep(LOOK)
-        raise OperationError(f"no supervisor answers within {START:g} s: {await self._trouble(SUPERVISOR)}", "WOW-RAY")
+        raise WowError(f"no supervisor answers within {START:g} s: {await self._trouble(SUPERVISOR)}", "WOW-RAY")
 
     async def _running(self, plan: Plan) -> None:
-        until = self._clock.monotonic() + START
+        began = self._clock.monotonic()
         said: dict[str, str] = {}
         while True:
             found = await self.standing(plan)
-            if all(each is not None and each["standing"] == "running" for each in found.values()):
+            late = {name: each for name, each in found.items() if each is None or each["standing"] != "running"}
+            if not late:
                 return
-            for name, each in found.items():
-                trouble = "" if each is None else str(each["trouble"])
-                if trouble and said.get(name) != trouble:
-                    said[name] = trouble
-                    self._tell(f"{name} cannot start yet: {trouble}")
-            if self._clock.monotonic() >= until:
-                names = [name for name, each in found.items() if each is None or each["standing"] != "running"]
-                why = next((said[name] for name in names if name in said), "the cluster has no room for its process?")
-                raise OperationError(f"{', '.join(names)} did not start within {START:g} s: {why}", "WOW-RAY")
+            passed = self._clock.monotonic() - began
+            for name, each in late.items():
+                why = _why(each) if passed >= SLOW or (each and each["trouble"]) else ""
+                if why and said.get(name) != why:
+                    said[name] = why
+                    self._tell(f"{name} does not run yet: {why}")
+            if passed >= self._patience:
+                why = _why(next(iter(late.values())))
+                raise WowError(f"{', '.join(late)} did not start within {passed:.0f} s: {why}", "WOW-RAY")
             await self._clock.sleep(LOOK)
 
     async def _trouble(self, actor: str) -> str:
@@ -122,3 +131,10 @@ class Deployment:
                     return
         except StoreUnavailableError as error:
             self._tell(f"the plan cannot be changed ({error.message}); the actors are ended all the same")
+
+
+def _why(standing: Mapping[str, Any] | None) -> str:
+    """Say why a partition does not run."""
+    if standing is None:
+        return "there is no process of it; has the cluster room for one?"
+    return str(standing["trouble"]) or "its slots are still somebody else's, or it has just begun"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from rich.live import Live
 
 from wow_ray.actors.connecting import connected, is_local
 from wow_ray.actors.deployment import Deployment
-from wow_ray.actors.site import Control
 from wow_ray.cli.dev import Returning
 from wow_ray.cli.home import Home
 from wow_ray.cli.loading import load_app
@@ -118,7 +118,7 @@ async def _served(plan: Running) -> Vitals | None:
     from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which the other commands do without
 
     stop = Stop()
-    deployment = Deployment(plan.site, RayFleet(plan.site), say)
+    deployment = Deployment(plan.site, RayFleet(plan.site), say, math.inf)
     vitals = None
     if applied := await migrated(plan.database, plan.settings):
         say(f"migrated: {', '.join(applied)}")
@@ -138,7 +138,7 @@ async def _served(plan: Running) -> Vitals | None:
                 raise
             say("stopped before it had started")
         finally:
-            await _down(deployment, control)
+            await _down(deployment)
     return vitals
 
 
@@ -155,9 +155,12 @@ async def _until(stop: Stop, watching: asyncio.Future[None]) -> None:
         watching.result()
 
 
-async def _down(deployment: Deployment, control: Control) -> None:
-    """Drain, also when this task is asked to end meanwhile: the signals see to a bound."""
-    ending = asyncio.ensure_future(deployment.down(control))
+async def _down(deployment: Deployment) -> None:
+    """Drain, also when this task is asked to end meanwhile: the signals see to a bound.
+
+    The plan stays: another machine that runs the same may be waiting for the slots.
+    """
+    ending = asyncio.ensure_future(deployment.down(None))
     while not ending.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(ending)

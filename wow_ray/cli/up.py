@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +65,7 @@ def up(
             "WOW-USAGE",
         )
     site = AppSite(target, spec.context, release, None, whole(settings), going_on(returning))
-    with connected(Path.cwd(), quiet=not debug):
+    with _results_only(as_json), connected(Path.cwd(), quiet=not debug):
         plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
     if as_json:
         document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
@@ -92,7 +95,7 @@ def down(
     _refuse_no_cluster("down")
     found = Where(app, context, None, settings).found()
     site = AppSite("", found.context, "", None, None, None)
-    with connected(Path.cwd(), quiet=not debug):
+    with _results_only(as_json), connected(Path.cwd(), quiet=not debug):
         asyncio.run(_down(site, found.database, quiet=as_json))
     if as_json:
         document({"context": found.context, "down": True})
@@ -109,6 +112,11 @@ def _deployment(site: AppSite, *, quiet: bool) -> Deployment:
     from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which the other commands do without
 
     return Deployment(site, RayFleet(site), (lambda _: None) if quiet else say)
+
+
+def _results_only(as_json: bool) -> AbstractContextManager[object]:  # noqa: FBT001 - the option as it is
+    """Keep what Ray and the app print off standard output where one document is to stand there."""
+    return contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
 
 
 def _refuse_no_cluster(command: str) -> None:

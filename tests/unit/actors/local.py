@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ from wow_ray.runtime.service import Service
 from wow_ray.settings import load
 
 SLOTS = 8
+_INCARNATIONS = itertools.count(1)
 
 
 class LocalSite:
@@ -43,7 +45,6 @@ class LocalSite:
         self.client = self.memory.client_stores()
         self.plans = self.memory.plans()
         self.away: StoreUnavailableError | None = None
-        self._incarnations = itertools.count(1)
         self._rows = itertools.count(1)
 
     def clock(self) -> Clock:
@@ -64,7 +65,7 @@ class LocalSite:
             self.spec,
             self._stores,
             self.memory.client_stores(),
-            owner=lambda each: Owner(f"{each}-{next(self._incarnations)}", each, "test", 1, None),
+            owner=lambda each: Owner(f"{each}-{next(_INCARNATIONS)}", each, "test", 1, None),
             clock=self.desk.clock,
             dice=lambda: 0.5,
             ids=lambda: f"row-{next(self._rows):09}",
@@ -141,8 +142,16 @@ class LocalFleet:
 
     async def plan(self, partitions: int, patience: float) -> int | None:
         """See the port."""
-        del patience
-        return int(await self.actors[SUPERVISOR].plan(partitions)) if SUPERVISOR in self.actors else None
+        if SUPERVISOR not in self.actors:
+            return None
+        asking = asyncio.ensure_future(self.actors[SUPERVISOR].plan(partitions))
+        timer = self.site.desk.clock.call_at(self.site.desk.clock.monotonic() + patience, asking.cancel)
+        try:
+            return int(await asking)
+        except asyncio.CancelledError:
+            raise TimeoutError from None
+        finally:
+            timer.cancel()
 
     async def nudge_due(self, partition: str, patience: float) -> None:
         """See the port."""
