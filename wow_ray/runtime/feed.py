@@ -184,9 +184,15 @@ class Feed:
         """Hand the rows to the lanes of exactly the groups the page was asked for, then move those groups' cursors."""
         present = self._partition.slots
         still = {number for number, slot in owned.items() if present.get(number) is slot}
-        # A group that was reset while the page was on its way has another progress by now and gets nothing of it.
+        # A group that is being reset, or was while the page was on its way (its progress is another one then), gets
+        # nothing of it, and its cursor stays.
+        groups = self._partition.groups
         groups_of = {
-            number: tuple(group for group, progress in asked_for[number].items() if slot.progress[group] is progress)
+            number: tuple(
+                group
+                for group, progress in asked_for[number].items()
+                if slot.progress[group] is progress and not groups[group].closed
+            )
             for number, slot in owned.items()
         }
         routes_of = {number: self._routes.setdefault(groups, {}) for number, groups in groups_of.items()}

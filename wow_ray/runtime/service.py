@@ -91,6 +91,7 @@ class Service:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.processors: dict[type[Any], Any] = {}
         self._resets: set[asyncio.Task[None]] = set()
+        self._resetting = asyncio.Lock()
         self._sweep = Sweep(client.ledger, clock, self)
 
     async def __aenter__(self) -> Self:
@@ -173,9 +174,13 @@ class Service:
         return partition
 
     def _reset(self, intent: Intent) -> None:
-        task = asyncio.get_running_loop().create_task(reset(self, self._clock, intent))
+        task = asyncio.get_running_loop().create_task(self._reset_alone(intent))
         self._resets.add(task)
         task.add_done_callback(self._resets.discard)
+
+    async def _reset_alone(self, intent: Intent) -> None:
+        async with self._resetting:  # two at once would open the group inside each other's transaction
+            await reset(self, self._clock, intent)
 
     async def _kept(self, name: str, share: Sequence[int]) -> None:
         """Watch one partition; start it anew when its log went back, else let its end be the service's (H14, H18)."""

@@ -164,3 +164,18 @@ async def test_a_reset_outlives_a_restart() -> None:
         await pay(running, "a")
         await running.advance("1s")
         assert world.totals == [("a", 2)]
+
+
+async def test_two_resets_at_once_are_carried_out_one_after_the_other() -> None:
+    """L6, H13, P10: asked twice under two ids; each stands still by itself, all is handled after the last."""
+    world = World()
+    async with Scenario(shop(), {World: world}) as running:
+        await pay(running, *["a"] * 100)
+        await running.advance("1s")
+        for request in ("q-1", "q-2"):
+            asked = NewIntent(request, Verb.RESET, "Totals", 0, "", "", None, None, None, "ann", "clicked twice")
+            await running.service.client.ledger.ask(asked)
+        await running.advance("2s")
+        assert world.emptied == 2
+        assert world.totals == [("a", version) for version in range(1, 101)]
+        assert [row.state for row in await running.rows() if row.state not in {State.RESET, State.RESOLVED}] == []
