@@ -42,6 +42,9 @@ class Ledgered(Protocol):
     def acknowledged(self, writes: Sequence[SlotWrite], now: datetime) -> None:
         """The batch is in the store, whose time was `now`."""
 
+    def take_back(self, writes: Sequence[SlotWrite]) -> None:
+        """The batch was not sent to its end; have the next snapshot contain what it had to say."""
+
     def batch_done(self) -> None:
         """Every part of the last snapshot is in the store, or belongs to slots that were lost."""
 
@@ -105,7 +108,14 @@ class Commits:
             after, self._after = self._after, []
             writes = self._partition.snapshot()
             if writes:
-                await self._send(writes)
+                try:
+                    await self._send(writes)
+                except BaseException:
+                    # Whoever asked was cancelled: what was to be said is said by the next one, again if need be (H26).
+                    self._partition.take_back(writes)
+                    self._after[:0] = after
+                    self._go.set()
+                    raise
                 self._partition.batch_done()
             for callback in after:
                 callback()

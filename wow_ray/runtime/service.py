@@ -215,6 +215,7 @@ class Service:
     ) -> None:
         for task in (*self._keepers, *self._resets):
             task.cancel()
+        await asyncio.gather(*self._resets, return_exceptions=True)
         stops: list[Awaitable[None]] = [
             partition.abandon() if partition.ended.done() else partition.stop() for partition in self.partitions
         ]

@@ -165,8 +165,7 @@ class Process:
 
     async def stop(self) -> None:
         """End in order, as for a deployment; time passes meanwhile."""
-        await self._driven(self.service.__aexit__(None, None, None))
-        self.life.end()
+        await self.stopped(self.begin_to_stop())
 
     async def kill(self) -> None:
         """End at once; its leases are over, as when another process has seen that it is dead."""
@@ -183,12 +182,26 @@ class Process:
 
     async def _driven(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something inside the process while time passes as far as it is needed; ends when the process is killed."""
+        await self._waited_for(self._inside(work))
+
+    def begin_to_stop(self) -> asyncio.Task[None]:
+        """Begin to end in order; `stopped` waits for it."""
+        return self._inside(self.service.__aexit__(None, None, None))
+
+    async def stopped(self, stopping: asyncio.Task[None]) -> None:
+        """Wait for an end that has begun; time passes meanwhile."""
+        await self._waited_for(stopping)
+        self.life.end()
+
+    def _inside(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         asyncio.get_running_loop().set_task_factory(_made)
         token = _PRESENT.set(self.life)
         try:
-            doing = asyncio.get_running_loop().create_task(work)
+            return asyncio.get_running_loop().create_task(work)
         finally:
             _PRESENT.reset(token)
+
+    async def _waited_for(self, doing: asyncio.Task[Any]) -> None:
         for _ in range(PATIENCE):
             await at_rest()
             if doing.done():

@@ -92,3 +92,27 @@ async def test_two_resets_at_once_are_one_after_the_other() -> None:
         await process.advance(2)
         assert {(await world.answer(request)).state for request in requests} <= {"done", "refused"}
     assert world.tables.counted("a") == list(range(1, 61))
+
+
+@pytest.mark.xfail(strict=True, reason="bug: a commit that is cancelled with its reset loses the rows it had to write")
+async def test_a_stop_during_a_reset_loses_no_park() -> None:
+    """P2, P11, S48: the reset's first commit, which holds a park, is under way when the process is stopped."""
+    world = World(slots=1)
+    async with Process(world, shop(Mailer, Sums)) as process:
+        await process.advance(1)
+        world.desk.then("b", 1, UnrecoverableHandlingError("no"))
+        gate = world.memory.gate("slots.commit")
+        await moves(world.store, "b", 3)
+        await process.advance(0.01)
+        await process.ask_and_advance(Verb.RESET, SUMS, A)
+        await world.clock.advance(0.03)
+        assert gate.held == 1
+        stopping = process.begin_to_stop()
+        await world.clock.advance(0.5)
+        gate.open()
+        await process.stopped(stopping)
+    assert [row.aggregate_id for row in await world.rows(*OPEN)] == ["b"]
+    async with Process(world, shop(Mailer, Sums)) as process:
+        await process.apply(Verb.RESUME, MAILER, order("b"))
+        await process.advance(1)
+    assert world.desk.done("b") == [1, 2, 3]

@@ -12,6 +12,7 @@ from wow_ray import Aggregate, App, ConflictError, Event, ProjectContext, on_eve
 from wow_ray.policy.parked import State, Verb
 from wow_ray.ports.ledger import NewIntent
 from wow_ray.testing import Scenario
+from wow_ray.testing.clock import at_rest
 
 order = Aggregate("order")
 
@@ -179,3 +180,26 @@ async def test_two_resets_at_once_are_carried_out_one_after_the_other() -> None:
         assert world.emptied == 2
         assert world.totals == [("a", version) for version in range(1, 101)]
         assert [row.state for row in await running.rows() if row.state not in {State.RESET, State.RESOLVED}] == []
+
+
+async def test_a_commit_that_is_cancelled_says_everything_the_next_time() -> None:
+    """P2, P11, H26: a park whose commit was cut off is in the store with the next one, and its events are not lost."""
+    world = World()
+    world.refused.add("a")
+    async with Scenario(shop(), {World: world}) as running:
+        (partition,) = running.service.partitions
+        async with running.memory.gate("slots.commit") as gate:
+            await pay(running, "a", "a")
+            running.service.wake()
+            while not partition.slots or not any(slot.rows for slot in partition.slots.values()):
+                await at_rest()
+            flushing = asyncio.ensure_future(partition.commits.flush())
+            await gate.reached()
+            flushing.cancel()
+            await asyncio.gather(flushing, return_exceptions=True)
+        await running.advance("1s")
+        (row,) = await running.parked()
+        world.refused.clear()
+        await running.resume(row, reason="repaired")
+        await running.advance("1s")
+        assert world.totals == [("a", 1), ("a", 2)]
