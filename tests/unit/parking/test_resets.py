@@ -94,7 +94,6 @@ async def test_two_resets_at_once_are_one_after_the_other() -> None:
     assert world.tables.counted("a") == list(range(1, 61))
 
 
-@pytest.mark.xfail(strict=True, reason="bug: a commit that is cancelled with its reset loses the rows it had to write")
 async def test_a_stop_during_a_reset_loses_no_park() -> None:
     """P2, P11, S48: the reset's first commit, which holds a park, is under way when the process is stopped."""
     world = World(slots=1)
