@@ -1,7 +1,8 @@
 """Any order of events, failures, commands, crashes and take-overs loses nothing, repeats little, reorders nothing.
 
 Each example is a plan that is played in virtual time on the store in memory, with an observer outside; what it checks
-is in `watch`. A failure prints the plan, which played again does the same: `play(Plan(...))`.
+is in `watch`. A failure prints the plan, which played again does the same: `play(Plan(...))`. With `WOW_RAY_SOAK=1`
+there are 20,000 of them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ from tests.chaos.plans import (
 from tests.chaos.play import play
 from wow_ray.policy.parked import Verb
 
-EXAMPLES = 20_000 if os.environ.get("WOW_RAY_SOAK") == "1" else 120
+# A plan is large, and playing it takes what it takes.
+settings.register_profile(
+    "crashes", max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+settings.register_profile("soak", settings.get_profile("crashes"), max_examples=20_000)
+PROFILE = "soak" if os.environ.get("WOW_RAY_SOAK") == "1" else "crashes"
 
 orders = st.sampled_from((0, 0, 1, 1, 2, 3))
 groups = st.integers(0, 2)
@@ -90,7 +96,7 @@ plans = st.builds(
 )
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@settings(settings.get_profile(PROFILE))
 @given(plans)
 def test_nothing_is_lost_reordered_or_repeated_beyond_what_a_crash_allows(plan: Plan) -> None:
     """P11, L1, L2, H2, H4, H5, H6, H10: the invariant, whatever happens and in whatever order."""

@@ -129,7 +129,7 @@ class Watch:
         for write in writes:
             anew = self._begins_anew(write)
             for done in write.intents:
-                self._answered(done)
+                self._answered(done, write.rows)
             if not anew:  # else the markers go in the same transaction, a moment later here
                 self.check_slot(write.slot)
 
@@ -147,16 +147,16 @@ class Watch:
                 self._passed.discard((SUMS, id_, one.place))
         return True
 
-    def _answered(self, done: IntentDone) -> None:
-        """Note which events an answer says were skipped."""
+    def _answered(self, done: IntentDone, rows: Sequence[Row]) -> None:
+        """Note which events an answer says were skipped; of a single one it tells the version, its row the place."""
         request = next(one.request for one in self._server.rows.intents.values() if one.id == done.intent_id)
         if not done.applied or request.verb not in {Verb.SKIP, Verb.SKIP_ONE} or not done.outcome["skipped"]:
             return
         group, id_ = request.group, request.aggregate_id
         upto = [one for one in self.events(group, id_) if one.place[0] <= done.outcome["through_version"]]
         if request.verb is Verb.SKIP_ONE:
-            version = done.outcome["through_version"]
-            chosen = [one for one in upto if one.place[0] == version and not self.settled((group, id_, one.place))][:1]
+            places = {row.skip_through for row in rows if row.id == done.outcome["row"]}
+            chosen = [one for one in upto if one.place in places]
         else:
             chosen = upto[-done.outcome["skipped"] :]
         life = present()
@@ -238,8 +238,10 @@ class Watch:
 
     def settled(self, what: What) -> bool:
         """Tell whether the event is done for the group, or was skipped."""
-        if what in self._passed:
-            return True
+        return what in self._passed or self.done(what)
+
+    def done(self, what: What) -> bool:
+        """Tell whether a call of the event has succeeded for the group."""
         return what[2] in self.counted(what[1]) if self._effectively_once(what) else what in self._ended
 
     def counted(self, id_: str) -> list[Place]:

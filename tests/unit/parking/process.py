@@ -173,6 +173,9 @@ class Process:
         self.life.end()
         await asyncio.gather(*tasks, return_exceptions=True)
         self.lose_leases()
+        ended = self.service._ended  # noqa: SLF001 - nobody else will ask a dead process what ended it
+        if ended.done():
+            ended.exception()
 
     def lose_leases(self) -> None:
         """Let its leases end: it may begin no call any more, and others get its slots."""
