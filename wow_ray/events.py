@@ -117,9 +117,8 @@ class Aggregate:
     def state(self, cls: C) -> C:
         """Declare the class folded from this aggregate's events.
 
-        No-argument construction, then `state = state.apply(event)` each.
-
-        `apply` is pure. Raises `DefinitionError` when there is no `apply`.
+        It is made without arguments, and `state = state.apply(event)` is called for each event; `apply` is pure.
+        Raises `DefinitionError` when there is no `apply`.
         """
         if not callable(getattr(cls, "apply", None)):
             msg = f"{cls.__qualname__} is the state of {self.name!r} but has no apply(self, event) method"

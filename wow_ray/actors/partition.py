@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from typing import Any, Literal
 from wow_ray.actors.isolation import Hire, Pools
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
-from wow_ray.errors import FencedError, StoreUnavailableError
+from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.plan import Plan
 from wow_ray.runtime.service import Service
 from wow_ray.runtime.sweep import Sweep
@@ -150,7 +149,7 @@ class PartitionActor:
                 self._service, self._standing, self._trouble = service, "running", ""
                 log.info("%s runs with %d slots", self.name, len(share))
                 try:
-                    await self._first(service.wait(), leave.wait(), self._dispossessed(service))
+                    await self._first(service.wait(), leave.wait())
                 except Exception as error:
                     self.life.fails(error)
                     raise
@@ -158,14 +157,6 @@ class PartitionActor:
         finally:
             self._service = None
         log.info("%s has given its slots up", self.name)
-
-    async def _dispossessed(self, service: Service) -> None:
-        """Find out that the lease was taken over, also when there is nothing to commit that would be refused (S33)."""
-        while True:
-            await self._clock.sleep(PLAN_POLL)
-            for partition in service.partitions:
-                if not partition.ended.done() and partition.stores.lease.valid_until == -math.inf:
-                    raise FencedError(f"the lease of {self.name} was taken over", tuple(partition.slots))
 
     async def _changed(self, control: Control, share: Sequence[int]) -> None:
         """Wait for a plan that gives this partition something else."""

@@ -1,7 +1,4 @@
-"""What modules know of errors, in the order in which they are asked (K1, K7).
-
-The drivers' and clients' own classifiers.
-"""
+"""What the modules for drivers and clients know of errors, in the order in which they are asked (K1, K7)."""
 
 from __future__ import annotations
 

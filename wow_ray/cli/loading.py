@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from wow_ray.app import App
-from wow_ray.errors import ConfigurationError, DefinitionError, WowError
+from wow_ray.errors import DefinitionError, WowError
 from wow_ray.names import nearest
 
 CODE = "WOW-APP"
@@ -161,8 +161,3 @@ def _short(filename: str) -> str:
     """Write a path as seen from the working folder, where it lies below that."""
     path = Path(filename)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
-
-
-def is_definition(error: BaseException) -> bool:
-    """Whether an error is the author's to mend in the source, as opposed to one of the surroundings."""
-    return isinstance(error, ConfigurationError)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.live import Live
 
 from wow_ray.actors.connecting import connected, is_local
 from wow_ray.actors.deployment import Deployment
@@ -30,10 +29,10 @@ from wow_ray.cli.options import (
     refuse_two_stores,
 )
 from wow_ray.cli.run_site import AppSite
-from wow_ray.cli.serving import PULSE, Stop
-from wow_ray.cli.shown import console, document, say, times
-from wow_ray.cli.vitals import GroupVitals, Vitals
-from wow_ray.cluster import Database, SystemClock, migrated, open_control, open_operations, settings_of
+from wow_ray.cli.serving import Stop
+from wow_ray.cli.shown import document, say, times
+from wow_ray.cli.vitals import GroupVitals, Vitals, follow
+from wow_ray.cluster import Database, migrated, open_control, open_operations, settings_of
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import GroupView, Operations
@@ -128,7 +127,7 @@ async def _served(plan: Running) -> Vitals | None:
             stop.started()
             names = ", ".join(group.name for group in plan.spec.groups) or "no handlers"
             say(f"running {times(len(present.partitions), 'partition')}: {names}")
-            watching = asyncio.ensure_future(_shown(Pulse(deployment, present, operations), plan))
+            watching = asyncio.ensure_future(follow(Pulse(deployment, present, operations), as_json=plan.as_json))
             await _until(stop, watching)
             vitals = await Pulse(deployment, present, operations).take()
             say("draining; once more Ctrl-C stops at once")
@@ -214,18 +213,3 @@ def _said(standing: Mapping[str, Any] | None) -> str:
     if standing is None:
         return "away"
     return "" if standing["standing"] == "running" else f"{standing['standing']} {standing['trouble']}".strip()
-
-
-async def _shown(pulse: Pulse, plan: Running) -> None:
-    """Show how it goes: a table that stays in place on a terminal, a line whenever it has changed elsewhere."""
-    clock, page, last = SystemClock(), console(), ""
-    live = Live(console=page, auto_refresh=False) if page.is_terminal and not plan.as_json else None
-    with live or contextlib.nullcontext():
-        while True:
-            vitals = await pulse.take()
-            if live is not None:
-                live.update(vitals.drawn(), refresh=True)
-            elif vitals.line() != last:
-                last = vitals.line()
-                say(last)
-            await clock.sleep(PULSE)

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.live import Live
-
 from wow_ray.cli.exits import Exit
 from wow_ray.cli.home import Home
-from wow_ray.cli.shown import console, say, times
-from wow_ray.cli.vitals import Pulse, Vitals
+from wow_ray.cli.shown import say, times
+from wow_ray.cli.vitals import Pulse, Vitals, follow
 from wow_ray.cli.watching import Watch, check
-from wow_ray.cluster import Database, SystemClock, migrated, open_operations, open_service
+from wow_ray.cluster import Database, migrated, open_operations, open_service
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.settings import Settings
 
@@ -26,8 +24,6 @@ Ended = Literal["stopped", "reload"]
 
 STOP_BOUND = 30.0
 """Seconds a drain may take in all: 10 for calls under way, the rest for the last commit and the app's resources."""
-PULSE = 1.0
-"""Seconds between two looks at how it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +115,7 @@ async def _served(serving: Serving, stop: Stop) -> tuple[Ended, Vitals | None]:
         ends: list[Coroutine[Any, Any, object]] = [stop.asked.wait(), service.wait()]
         if serving.watch is not None:
             ends.append(_saved(serving, serving.watch))
-        ended = await _first(ends, _shown(pulse, plan))
+        ended = await _first(ends, follow(pulse, as_json=plan.as_json))
         vitals = await pulse.take()
         reloading = ended == len(ends) - 1 and serving.watch is not None
         say("reloading" if reloading else "draining; once more Ctrl-C stops at once")
@@ -154,21 +150,6 @@ async def _saved(serving: Serving, watch: Watch) -> None:
             say(f"saved: {changed}")
             return
         say(f"saved: {changed}; not loaded, the version before goes on: {wrong}")
-
-
-async def _shown(pulse: Pulse, plan: Plan) -> None:
-    """Show how it goes: a table that stays in place on a terminal, a line whenever it has changed elsewhere."""
-    clock, page, last = SystemClock(), console(), ""
-    live = Live(console=page, auto_refresh=False) if page.is_terminal and not plan.as_json else None
-    with live or contextlib.nullcontext():
-        while True:
-            vitals = await pulse.take()
-            if live is not None:
-                live.update(vitals.drawn(), refresh=True)
-            elif vitals.line() != last:
-                last = vitals.line()
-                say(last)
-            await clock.sleep(PULSE)
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -1,19 +1,26 @@
-"""How a program that runs in the foreground is doing: read off the service, and drawn."""
+"""How a program that runs in the foreground is doing: read off the service, drawn, and shown for as long as it runs."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from wow_ray.cli.shown import harmless
+from wow_ray.cli.shown import console, harmless, say
+from wow_ray.cluster import SystemClock
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.ops import GroupView, Operations
 from wow_ray.ops.views import View
 from wow_ray.runtime.group import Group
 from wow_ray.runtime.service import Service
+
+PULSE = 1.0
+"""Seconds between two looks at how it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,32 @@ class Vitals(View):
         for trouble in self.troubles:
             table.add_row(Text(harmless(trouble), style="red"))
         return table
+
+
+class Taking(Protocol):
+    """Whatever can tell how a program is doing."""
+
+    async def take(self) -> Vitals:
+        """Look now."""
+        ...
+
+
+async def follow(pulse: Taking, *, as_json: bool) -> None:
+    """Show how it goes until cancelled: a table that stays in place on a terminal, elsewhere a line for each change.
+
+    `as_json` keeps the terminal for the one document. Raises what looking raises.
+    """
+    clock, page, last = SystemClock(), console(), ""
+    live = Live(console=page, auto_refresh=False) if page.is_terminal and not as_json else None
+    with live or contextlib.nullcontext():
+        while True:
+            vitals = await pulse.take()
+            if live is not None:
+                live.update(vitals.drawn(), refresh=True)
+            elif vitals.line() != last:
+                last = vitals.line()
+                say(last)
+            await clock.sleep(PULSE)
 
 
 class Pulse:

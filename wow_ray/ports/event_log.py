@@ -44,10 +44,7 @@ class EventStore(Protocol):
         ...
 
     async def append_many(self, commits: Sequence[NewCommit], *, connection: Any = None) -> tuple[Commit, ...]:  # noqa: ANN401 - as above
-        """Append to several aggregates in one transaction, slots in order, all or nothing.
-
-        Answers in the order asked.
-        """
+        """Append to several aggregates in one transaction, slots in order, all or nothing; answers in order."""
         ...
 
     def stream(self, ref: AggregateRef, *, from_version: int = 1) -> AsyncIterator[StoredEvent]:
@@ -116,10 +113,7 @@ class LogReader(Protocol):
         ...
 
     async def streams(self, wants: Sequence[StreamWant], limit: int) -> list[list[StoredEvent]]:
-        """Read parts of several streams in one statement, at most `limit` rows of each.
-
-        The answers are in the order asked.
-        """
+        """Read parts of several streams in one statement, at most `limit` rows of each; answers in the order asked."""
         ...
 
     async def identity(self) -> str:

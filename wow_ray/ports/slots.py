@@ -37,10 +37,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class GroupDeclared:
-    """A group as the program declares it, to be registered.
-
-    Where it starts, the names it had, its subscriptions with theirs.
-    """
+    """A group as the program declares it: where it starts, the names it had, its subscriptions with theirs."""
 
     name: str
     kind: str
@@ -51,10 +48,7 @@ class GroupDeclared:
 
 @dataclass(frozen=True, slots=True)
 class GroupRegistered:
-    """A group as the store knows it: its number.
-
-    And for each present subscription the name it was first registered under (H28).
-    """
+    """A group as the store knows it; `first_names`: what each present subscription was first registered as (H28)."""
 
     number: int
     name: str

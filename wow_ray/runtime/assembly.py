@@ -1,7 +1,4 @@
-"""From an app's frozen spec to the groups that one partition runs.
-
-Declared to the store, bound to processors, given permits.
-"""
+"""From an app's frozen spec to one partition's groups: declared to the store, bound to processors, given permits."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Attempts:
                 outcomes.failed(lane, cell, handler, error)
                 return
             outcomes.succeeded(lane, cell)
-            if lane.commands is not None:
+            if lane.commanded:
                 outcomes.command(lane)
                 return
             ended = self._rush(lane)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wow_ray.errors import StoreUnavailableError
@@ -169,10 +168,8 @@ class Intents:
         if key in group.stuck or group.closed:
             return
         if lane is not None and lane.status is Status.RUNNING:
-            lane.commands = [intent]
+            lane.commanded = True
             return
-        if row is not None and lane is not None and lane.row is not None:
-            row = replace(row, begun=False)
         self._decide(intent, group, slot, lane, row, held, skipped)
 
     def _look_again(self, slot: Slot) -> None:
@@ -207,6 +204,8 @@ class Intents:
             fresh=self._fresh(intent, group, slot, lane, held, now)
             if request.verb is Verb.PARK and row is None
             else None,
+            # A lane that has the row knows better than `begun`: it stands still, or this would not have been asked.
+            calling=None if lane is None or lane.row is None else False,
         )
         match outcome:
             case Later():
@@ -233,7 +232,7 @@ class Intents:
         verb = intent.request.verb
         slot.attempts.append(AttemptNote(after.id, "operator", now, None))
         if lane is not None:
-            lane.commands = None
+            lane.commanded = False
             if lane.row is None:
                 self._partition.parking.leave_live(lane)
                 self._partition.workers.activate(group)
@@ -245,8 +244,8 @@ class Intents:
 
     def _go_on(self, lane: Lane) -> None:
         """Let a lane that stood still for a command that was refused run on."""
-        if lane.commands is not None:
-            lane.commands = None
+        if lane.commanded:
+            lane.commanded = False
             if lane.status is not Status.READING:
                 return
             if lane.due > self._clock.monotonic():

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from wow_ray.events import AggregateRef, StoredEvent
     from wow_ray.failure import Failure
     from wow_ray.policy.parked import Row
-    from wow_ray.ports.ledger import Intent
     from wow_ray.runtime.group import Group
     from wow_ray.runtime.slot import Slot
     from wow_ray.runtime.stepping import Suspended
@@ -58,10 +57,7 @@ class Status(IntEnum):
 
 
 class Cell:
-    """One event on its way: the stored row, and the decoded body once somebody wanted it.
-
-    Shared by the groups of a page.
-    """
+    """One event on its way, shared by the groups of a page: the stored row, and the body once somebody wanted it."""
 
     __slots__ = ("body", "position", "row")
 
@@ -89,8 +85,8 @@ class Lane:
     """What handlers are told of the aggregate, made with the first call."""
     ended: BaseException | Suspended | None = None
     """What the call of the event at the head of the queue has ended in, where it was made already."""
-    commands: list[Intent] | None = None
-    """Intents that wait for the present call to end (H41)."""
+    commanded: bool = False
+    """An intent waits for the present call to end (H41)."""
 
     # --- of a drain only
     row: Row | None = None

@@ -180,7 +180,7 @@ class Settling:
 
     def _command_after_failure(self, lane: Lane) -> None:
         """Apply a command that waited for the failed call, before the lane waits for its next one (H41)."""
-        if lane.commands is None:
+        if not lane.commanded:
             return
         if lane.status is Status.GONE:
             self._partition.command(lane)

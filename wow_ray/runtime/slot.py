@@ -1,6 +1,4 @@
-"""One owned slot in memory: its epoch, every group's progress in it, who is held.
-
-And what the next commit has to say.
+"""One owned slot in memory: its epoch, every group's progress in it, who is held, and what the next commit says.
 
 `write()` is a snapshot of one loop turn; it is the only way anything of the slot reaches the store (H9). Everything
 added after it belongs to the next one. Rows are kept here until a commit that carries them is acknowledged, so that
@@ -50,10 +48,7 @@ class Slot:
     )
 
     def __init__(self, loaded: SlotLoaded, groups: dict[int, str]) -> None:
-        """Take over what was loaded for the groups (number to name) of this program.
-
-        Other groups' marks are kept as they are.
-        """
+        """Take over what was loaded for this program's groups (number to name); marks of other groups are kept."""
         self.number = loaded.slot
         self.epoch = loaded.epoch
         self.lost = False
@@ -116,10 +111,7 @@ class Slot:
         return True
 
     def take_unfinished(self) -> dict[int, frozenset[int]]:
-        """Give, by group, the positions a former owner left unfinished, to be dispatched again.
-
-        They are taken out here.
-        """
+        """Take out, by group, the positions that a former owner left unfinished: they are dispatched again."""
         left = {number: frozenset(progress.unfinished) for number, progress in self.progress.items()}
         for progress in self.progress.values():
             progress.unfinished.clear()

@@ -168,10 +168,7 @@ class Unparking:
     # --- ending
 
     def expected(self, lane: Lane, rows: Sequence[StoredEvent]) -> bool:
-        """Check that the stream still holds the event that the row's failure stopped at.
-
-        Stop and say so otherwise (H40).
-        """
+        """Check that the stream still holds the event that the row's failure stopped at; stop if not (H40)."""
         row = lane.caught_up(self._rows.now())
         if row.failure is None or lane.resume_at != row.stopped or row.passes_over(*row.stopped):
             return True

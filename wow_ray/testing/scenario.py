@@ -65,10 +65,7 @@ class Running:
         return self.service.client.events
 
     async def advance(self, by: Duration) -> None:
-        """Let time pass, after looking for what was appended or asked.
-
-        Everything due in it happens before this returns.
-        """
+        """Let time pass, after a look at what was appended or asked; all that falls due happens before this returns."""
         self.service.wake()
         await self.clock.advance(seconds(by, "advance", zero=True), self._settled)
 

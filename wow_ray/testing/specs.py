@@ -147,8 +147,5 @@ def reactor_spec(processor: object) -> ProcessorSpec:
 
 
 def projection_spec(processor: object, *, connection: Any = None) -> ProcessorSpec:  # noqa: ANN401 - an asyncpg connection or a double
-    """Test one projection; `connection` is given to it as `ctx.connection`.
-
-    By default a double that records statements.
-    """
+    """Test one projection; its `ctx.connection` is `connection`, or else a double that records statements."""
     return ProcessorSpec(processor, RecordingConnection() if connection is None else connection)

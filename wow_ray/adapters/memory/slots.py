@@ -70,7 +70,6 @@ class MemorySlotStore:
         try:
             if hook is not None:
                 await hook(transaction.connection)
-            server.guard((write.slot, write.epoch) for write in writes)
             self._commit(writes)
             transaction.finish()
         finally:

@@ -67,10 +67,7 @@ async def _put_rows(session: Session, writes: Sequence[SlotWrite]) -> None:
 
 
 async def _tell(session: Session, writes: Sequence[SlotWrite]) -> None:
-    """Write how intents ended and what people are told.
-
-    The facts last, since numbering them locks out other commits.
-    """
+    """Write how intents ended and what people are told; that comes last, since numbering it locks out other commits."""
     done = [one for write in writes for one in write.intents]
     if done:
         await session.fetch("end_intents", intents_json(done))

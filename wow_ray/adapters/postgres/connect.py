@@ -106,10 +106,7 @@ class Sessions:
         self._ending: set[asyncio.Task[None]] = set()
 
     def use(self) -> Use:
-        """Borrow a session for a block.
-
-        Whose driver errors come out as those of `wow_ray.errors` where they mean one.
-        """
+        """Borrow a session for a block; driver errors leave it as those of `wow_ray.errors` where they mean one."""
         return Use(self)
 
     async def take(self) -> Session:

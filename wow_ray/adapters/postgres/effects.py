@@ -132,10 +132,7 @@ class PostgresEffects:
         return transaction
 
     async def settled(self, mark: EffectMark) -> bool:
-        """See the port: the slot's row is locked first.
-
-        So that a commit that still runs on the server is waited out.
-        """
+        """See the port; the slot's row is locked first, so that a commit still running on the server is waited out."""
         connection = await self._taken()
         try:
             async with connection.transaction(isolation="read_committed"):

@@ -87,10 +87,7 @@ async def check(database: Database) -> Database:
 
 
 def check_facts(stored: Facts, database: Database) -> None:
-    """Refuse a schema that is too old or too new for this program, that hashes otherwise.
-
-    Or that belongs to another app.
-    """
+    """Refuse a schema that is too old or too new for this program, hashes otherwise, or belongs to another app."""
     newest = migrations()[-1].number
     if stored.context != database.context:
         msg = (
