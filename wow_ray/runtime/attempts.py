@@ -118,7 +118,7 @@ class Attempts:
         the event now at the head of the queue ended in; `None` = it was not called, the careful way has to look at it.
         """
         group, slot = lane.group, lane.slot
-        if lane.row is not None or slot.markers or group.paused or self._workers.closed:
+        if lane.row is not None or slot.markers or group.paused or group.stops or self._workers.closed:
             return None
         clock, valid_until, handlers = self._clock.monotonic, self._lease.valid_until, group.handlers
         unfinished = slot.progress[group.number].unfinished
@@ -157,7 +157,9 @@ class Attempts:
         if self._clock.monotonic() >= self._lease.valid_until:
             self._outcomes.lease_lost()
         full = lane.row is not None and group.open >= WINDOW
-        return not (full or self._workers.closed or (group.paused and group.probe_lane is not lane))
+        if full or group.stops or self._workers.closed:
+            return False
+        return not (group.paused and group.probe_lane is not lane)
 
     async def _attempt(
         self,
@@ -258,7 +260,7 @@ class Attempts:
     def still_allowed(self, lane: Lane) -> None:
         """Look again after a wait; raises `Interrupted` when no call may begin now (L3, H9)."""
         late_for_lease = self._clock.monotonic() >= self._lease.valid_until
-        if lane.status is not Status.RUNNING or self._workers.closed or late_for_lease:
+        if lane.status is not Status.RUNNING or self._workers.closed or lane.group.stops or late_for_lease:
             raise Interrupted
 
     async def _fold(self, lane: Lane, cell: Cell) -> None:

@@ -111,6 +111,7 @@ class Group:
         "spec",
         "state_classes",
         "states",
+        "stops",
         "stuck",
         "turn",
     )
@@ -162,6 +163,8 @@ class Group:
         """Whether the workers have it in their round."""
         self.closed = False
         """No call begins and no page is taken: the group is being reset."""
+        self.stops: frozenset[str] = frozenset()
+        """Why somebody has it stand still: no call begins, no probe either, and no page is taken (H44)."""
         self.paused = False
         self.probe_lane: Lane | None = None
         """The lane that is called alone while the group is paused; `None` = the next one that is ready."""
@@ -178,7 +181,7 @@ class Group:
 
     def take(self) -> Lane | None:
         """Give the next lane that may run now, or `None`; a paused group gives its probe only."""
-        if self.running >= self.ceiling or self.closed:
+        if self.running >= self.ceiling or self.halted:
             return None
         if self.paused and not self._deserted():
             return self._probe()
@@ -194,6 +197,11 @@ class Group:
                 self.turn = True
                 return lane
         return None
+
+    @property
+    def halted(self) -> bool:
+        """Whether no call may begin at all: it is being reset, or somebody has it stand still."""
+        return self.closed or bool(self.stops)
 
     def end_pause(self) -> None:
         """Let all lanes go on."""
@@ -232,7 +240,7 @@ class Group:
 
         A paused group whose last probe has left takes a page all the same: somebody has to probe (W4).
         """
-        return self.open <= room and not self.closed and (not self.paused or self.lacks_probe())
+        return self.open <= room and not self.halted and (not self.paused or self.lacks_probe())
 
     def lacks_probe(self) -> bool:
         """Tell whether the group is paused and nobody is left to probe with: the feed has to bring somebody (W4)."""
@@ -241,7 +249,7 @@ class Group:
 
     def has_work(self) -> bool:
         """Tell whether `take` could give a lane once permits allow it."""
-        if self.closed:
+        if self.halted:
             return False
         if not self.paused or self._deserted():
             return bool(self.ready or self.drains)

@@ -77,7 +77,7 @@ class Sweep:
         room = min(AT_ONCE, ROOM - partition.drains.active)
         if room <= 0 or not partition.slots:
             return False
-        able = [group for group in partition.groups.values() if not group.paused and not group.closed]
+        able = [group for group in partition.groups.values() if not group.paused and not group.halted]
         subscriptions = sorted({name for group in able for name in group.subscriptions()})
         rows = await self._ledger.due(list(partition.slots), subscriptions, room)
         taken = 0
