@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from wow_ray.failure import Category, capture
-from wow_ray.policy.classify import Classified, classify
+from wow_ray.policy.classify import Classified
 from wow_ray.policy.decide import Park, Pause, Retry, SlowDown, decide
 from wow_ray.policy.parked import Reason
 from wow_ray.policy.retry_after import retry_after_of
@@ -18,11 +18,9 @@ from wow_ray.runtime.elsewhere import DEATHS, FailedElsewhereError
 from wow_ray.runtime.lane import NOTHING_SPENT, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from wow_ray.errors import UndecodableError
-    from wow_ray.policy.classify import Classifier
     from wow_ray.ports.clock import Clock, Dice
     from wow_ray.runtime.drains import Drains
     from wow_ray.runtime.group import Group, Handler
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from wow_ray.runtime.parking import Parking
     from wow_ray.runtime.timers import Timers
     from wow_ray.runtime.unparking import Unparking
+    from wow_ray.runtime.verdicts import Verdicts
     from wow_ray.runtime.workers import Workers
 
 log = logging.getLogger("wow_ray.outcomes")
@@ -49,34 +48,6 @@ class Facts(Protocol):
 
     def command(self, lane: Lane) -> None:
         """An operator's command waits for the lane."""
-
-
-class Verdicts:
-    """How failures are classified here: the application's classifiers, then the modules' (K1)."""
-
-    def __init__(
-        self,
-        application: Sequence[Classifier],
-        modules: Sequence[Classifier],
-        wants_jitter: Callable[[BaseException], bool],
-    ) -> None:
-        """`wants_jitter` tells errors whose retries must not go in lock-step, such as deadlocks (H34)."""
-        self.application = application
-        self.modules = modules
-        self.wants_jitter = wants_jitter
-        self._said: set[object] = set()
-
-    def of(self, error: BaseException, handler: Handler) -> Classified:
-        """Classify one failed attempt, anew each time (K6); one made elsewhere was classified there (S76)."""
-        if isinstance(error, FailedElsewhereError):
-            return Classified(error.failure.category, error.failure.source)
-        return classify(error, handler.subscription, handler.lists, self.application, self.modules, self._broken)
-
-    def _broken(self, classifier: Classifier, error: BaseException) -> None:
-        """Say once that a classifier does not work; it then counts as having no opinion (K8)."""
-        if classifier not in self._said:
-            self._said.add(classifier)
-            log.error("classifier %r failed and counts as having no opinion", classifier, exc_info=error)
 
 
 class Settling:

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from wow_ray.runtime.deadlines import Call
     from wow_ray.runtime.group import Group
     from wow_ray.runtime.lane import Lane
-    from wow_ray.runtime.outcomes import Verdicts
     from wow_ray.runtime.pace import Pace
     from wow_ray.runtime.slot import Slot
+    from wow_ray.runtime.verdicts import Verdicts
 
 log = logging.getLogger("wow_ray.partition")
 
