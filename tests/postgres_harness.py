@@ -24,7 +24,7 @@ DELETE FROM {s}.events; UPDATE {s}.slot_heads SET head = 0, largest = 0 WHERE he
 UPDATE {s}.slots SET progress = '', owner = NULL, partition = NULL WHERE epoch > 0;
 DELETE FROM {s}.owners; DELETE FROM {s}.settled; DELETE FROM {s}.group_starts; DELETE FROM {s}.subscriptions;
 DELETE FROM {s}.group_names; DELETE FROM {s}.groups; DELETE FROM {s}.parked; DELETE FROM {s}.parked_attempts;
-DELETE FROM {s}.operator_actions; DELETE FROM {s}.notices; DELETE FROM {s}.plans;
+DELETE FROM {s}.operator_actions; DELETE FROM {s}.notices; DELETE FROM {s}.plans; DELETE FROM {s}.pauses;
 """
 
 _databases: dict[str, Database] = {}

@@ -12,7 +12,7 @@ from wow_ray.policy.parked_row import OPEN, Reason, Row, State
 
 
 class Verb(StrEnum):
-    """What an operator may ask of one aggregate of a group (P9, P10)."""
+    """What an operator may ask of one aggregate of a group (P9, P10), or of a whole group: the last three."""
 
     RESUME = "resume"
     RETRY_NOW = "retry_now"
@@ -20,6 +20,8 @@ class Verb(StrEnum):
     SKIP_ONE = "skip_one"
     PARK = "park"
     RESET = "reset"
+    PAUSE = "pause"
+    END_PAUSE = "end_pause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Refuse:
     """Answer the operator that nothing was done; `code` is stable, `text` says what is the case instead.
 
     Codes: `not_found` (no row), `ended` (history), `conflict` (stale etag), `already` (it is so; hence twenty resumes
-    make one drain), `exhausted` (asks for a resume), `nothing_to_skip`, `kept` (a reset does not concern the row).
+    make one drain), `exhausted` (asks for a resume), `nothing_to_skip`, `kept` (a reset does not concern the row),
+    `no_row` (nor does a pause).
     """
 
     code: str
@@ -87,11 +90,14 @@ def decide_intent(  # noqa: PLR0911 - one answer a verb
             return _held_back(row, now)
         case Verb.RESET:
             return _reset(row, target, now)
+        case Verb.PAUSE | Verb.END_PAUSE:
+            return _OF_A_GROUP
         case _:
             assert_never(verb)
 
 
 _NO_ROW = Refuse("not_found", "the aggregate has no open row in this group")
+_OF_A_GROUP = Refuse("no_row", "a pause is of a whole group; it changes no row")
 _DRAINS = Refuse("already", "it is draining already")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wow_ray.ports.event_log import EventStore, LogReader
     from wow_ray.ports.ledger import Ledger
+    from wow_ray.ports.pauses import Pauses
     from wow_ray.ports.slots import Effects, Lease, SlotStore
 
 
@@ -21,6 +22,7 @@ class PartitionStores:
     ledger: Ledger
     effects: Effects
     lease: Lease
+    pauses: Pauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,4 @@ class ClientStores:
     ledger: Ledger
     slots: SlotStore
     reader: LogReader
+    pauses: Pauses

@@ -40,6 +40,9 @@ Operation = Literal[
     "effects.begin",
     "effects.commit",
     "effects.settled",
+    "pauses.ask",
+    "pauses.note",
+    "pauses.read",
     "plans",
 ]
 """A part of the store and its method; `events.append` is also `append_many`, `ledger.read` all that only read."""

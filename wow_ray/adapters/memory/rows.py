@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from wow_ray.adapters.encoding import unstorable
 from wow_ray.adapters.memory.registry import Registry, Renamed
@@ -42,11 +43,11 @@ class Rows:
         """Raise `StoreDataError` for what a database would refuse of these writes."""
         for write in writes:
             for row in write.rows:
-                _check_texts(row.id, _texts_of(row))
+                check_texts(row.id, _texts_of(row))
             for note in write.attempts:
-                _check_texts(note.row_id, _texts_of_failure(note.failure))
+                check_texts(note.row_id, _texts_of_failure(note.failure))
             for done in write.intents:
-                _check_texts(f"intent {done.intent_id}", (done.code, done.text, _outcome_text(done)))
+                check_texts(f"intent {done.intent_id}", (done.code, done.text, _outcome_text(done)))
         self._check_open(row for write in writes for row in write.rows)
 
     def apply(self, write: SlotWrite, now: datetime) -> None:
@@ -66,7 +67,7 @@ class Rows:
 
     def ask(self, intent: NewIntent, now: datetime) -> Intent:
         """Store an intent under its request, or give the one that is there."""
-        _check_texts(intent.request_id, (intent.request_id, intent.actor, intent.reason, intent.row_id))
+        check_texts(intent.request_id, (intent.request_id, intent.actor, intent.reason, intent.row_id))
         known = self.intents.get(intent.request_id)
         if known is not None:
             return known
@@ -74,6 +75,12 @@ class Rows:
         stored = Intent(len(self.intents) + 1, asked, "asked", "", "", {}, now, None)
         self.intents[intent.request_id] = stored
         self._asked[stored.id] = intent.request_id
+        return stored
+
+    def acted(self, intent: NewIntent, outcome: Mapping[str, Any], now: datetime) -> Intent:
+        """Store an action that was carried out at once, under a request that is new."""
+        stored = Intent(len(self.intents) + 1, intent, "done", "done", "", outcome, now, now)
+        self.intents[intent.request_id] = stored
         return stored
 
     def rename(self, renamed: Renamed) -> None:
@@ -178,7 +185,7 @@ def _outcome_text(done: IntentDone) -> str:
         raise StoreDataError(msg) from error
 
 
-def _check_texts(whose: str, texts: Iterable[str | None]) -> None:
+def check_texts(whose: str, texts: Iterable[str | None]) -> None:
     """Refuse a text that no database takes."""
     odd = unstorable(texts)
     if odd is not None:

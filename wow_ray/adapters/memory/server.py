@@ -16,6 +16,7 @@ from wow_ray.errors import AppendError, FencedError
 from wow_ray.policy.plan import Plan
 from wow_ray.policy.progress import Mark, unpack
 from wow_ray.ports.clock import Clock
+from wow_ray.ports.pauses import Pause
 from wow_ray.ports.slots import Owner
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Server:
         self.registry = Registry()
         self.rows = Rows(self.registry)
         self.plan: Plan | None = None
+        self.pauses: list[Pause] = []
         self.slots = [SlotState() for _ in range(slots)]
         self.connect = connect
         self.max_event_bytes = max_event_bytes

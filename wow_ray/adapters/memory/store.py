@@ -12,6 +12,7 @@ from wow_ray.adapters.memory.faults import Gate, Operation, Place
 from wow_ray.adapters.memory.leases import MemoryLease
 from wow_ray.adapters.memory.ledger import MemoryLedger
 from wow_ray.adapters.memory.overview import MemoryOverview
+from wow_ray.adapters.memory.pauses import MemoryPauses
 from wow_ray.adapters.memory.plans import MemoryPlans
 from wow_ray.adapters.memory.server import Server
 from wow_ray.adapters.memory.slots import MemorySlotStore
@@ -47,6 +48,7 @@ class MemoryStore:
             ledger=MemoryLedger(server),
             effects=MemoryEffects(server),
             lease=MemoryLease(server),
+            pauses=MemoryPauses(server),
         )
 
     def client_stores(self) -> ClientStores:
@@ -57,6 +59,7 @@ class MemoryStore:
             ledger=MemoryLedger(server),
             slots=MemorySlotStore(server),
             reader=MemoryLogReader(server, "reader"),
+            pauses=MemoryPauses(server),
         )
 
     def overview(self) -> MemoryOverview:

@@ -18,6 +18,11 @@ class PostgresLedger:
         """Open nothing yet."""
         self._sessions = Sessions(database, "ledger", size)
 
+    @property
+    def sessions(self) -> Sessions:
+        """Its sessions, for what is as small and belongs beside it; closed with it."""
+        return self._sessions
+
     async def row(self, row_id: str) -> Row | None:
         """See the port."""
         return next(iter(await self._rows("row", row_id)), None)

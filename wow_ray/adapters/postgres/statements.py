@@ -75,7 +75,22 @@ INTENT = [
 ]
 """The columns of an intent."""
 
-SUBJECTS = ("effects", "ledger", "log", "overview", "plans", "schema", "slots", "wakes")
+PAUSE = [
+    "group_number",
+    "partition",
+    "reason",
+    "since",
+    "actor",
+    "text",
+    "request_id",
+    "detail",
+    "ended_at",
+    "ended_by",
+    "ended_text",
+]
+"""The columns of a pause besides its id."""
+
+SUBJECTS = ("effects", "ledger", "log", "overview", "pauses", "plans", "schema", "slots", "wakes")
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 _PART = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)", re.MULTILINE)
@@ -126,6 +141,7 @@ def statements(schema: str) -> dict[str, str]:
         "row_new": ", ".join(f"excluded.{column}" for column in ROW),
         "attempt": ", ".join(ATTEMPT),
         "intent": ", ".join(INTENT),
+        "pause": ", ".join(f"p.{column}" for column in PAUSE),
     }
     found = [(name, sql) for subject in SUBJECTS for name, (_, sql) in parsed(text_of(subject)).items()]
     all_ = {name: rendered(sql, values) for name, sql in found if "{table}" not in sql}

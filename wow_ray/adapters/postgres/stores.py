@@ -1,8 +1,9 @@
 """Opening everything a partition or a client needs, and closing it.
 
-The budget of connections (H52): a partition has one each for reader, drains, slots and lease, one for the ledger, and
-at most `effects` for handlers: 5 + 4 = 9 by default; for a moment one more while it takes over from a hung owner. A
-client has at most `writers` for appends and 3 more, and one for wake-ups; a process that listens for them one more.
+The budget of connections (H52): a partition has one each for reader, drains, slots and lease, one for the ledger and
+the pauses, and at most `effects` for handlers: 5 + 4 = 9 by default; for a moment one more while it takes over from a
+hung owner. A client has at most `writers` for appends and 3 more, and one for wake-ups; a process that listens for them
+one more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from wow_ray.adapters.postgres.effects import PostgresEffects
 from wow_ray.adapters.postgres.event_log import PostgresEventStore
 from wow_ray.adapters.postgres.lease import PostgresLease
 from wow_ray.adapters.postgres.ledger import PostgresLedger
+from wow_ray.adapters.postgres.pauses import PostgresPauses
 from wow_ray.adapters.postgres.reader import PostgresLogReader
 from wow_ray.adapters.postgres.schema import check
 from wow_ray.adapters.postgres.slots import PostgresSlotStore
@@ -67,7 +69,8 @@ async def partition_stores(database: Database, clock: Clock, *, effects: int = 4
         for part in (reader, drains, slots, ledger, transactions):
             stack.push_async_callback(part.close)
         stack.push_async_callback(lease.stop)
-        yield PartitionStores(reader, drains, slots, ledger, transactions, lease)
+        pauses = PostgresPauses(ledger.sessions)
+        yield PartitionStores(reader, drains, slots, ledger, transactions, lease, pauses)
 
 
 @asynccontextmanager
@@ -86,4 +89,4 @@ async def client_stores(
     async with AsyncExitStack() as stack:
         for part in (events, ledger, slots, reader):
             stack.push_async_callback(part.close)
-        yield ClientStores(events, ledger, slots, reader)
+        yield ClientStores(events, ledger, slots, reader, PostgresPauses(ledger.sessions))

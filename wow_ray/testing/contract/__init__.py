@@ -27,6 +27,7 @@ for _module in (
     "ledger",
     "leases",
     "overview",
+    "pauses",
     "plans",
     "producing",
     "refusing",
@@ -44,6 +45,7 @@ from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - 
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
 from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as above
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
+from wow_ray.testing.contract.pauses import PausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
@@ -54,6 +56,7 @@ __all__ = [
     "Harness",
     "LedgerContract",
     "OverviewContract",
+    "PausesContract",
     "PlansContract",
     "SlotsContract",
     "WakesContract",
