@@ -10,8 +10,8 @@ class Pace:
     """How a partition is paced; times in seconds.
 
     `concurrency` calls at once in all; `commit_interval` and `commit_events` bound what a crash repeats in practice;
-    `idle_poll` is the longest wait between two looks at the heads, `intent_poll` between two looks for intents;
-    `drain_bound` how long a stop waits for calls under way before it interrupts them.
+    `idle_poll` is the longest wait between two looks at the heads, `intent_poll` that between two looks for intents and
+    between two for pauses; `drain_bound` how long a stop waits for calls under way before it interrupts them.
     """
 
     concurrency: int = 64

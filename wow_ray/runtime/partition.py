@@ -21,14 +21,17 @@ from wow_ray.runtime.deadlines import Deadlines
 from wow_ray.runtime.drains import Drains
 from wow_ray.runtime.effectively_once import EffectivelyOnce
 from wow_ray.runtime.feed import Feed
+from wow_ray.runtime.going_on import GoingOn
 from wow_ray.runtime.holdings import Holdings
 from wow_ray.runtime.intents import Intents
 from wow_ray.runtime.lease_gate import LeaseGate
 from wow_ray.runtime.loading import take_over
 from wow_ray.runtime.outcomes import Settling
 from wow_ray.runtime.parking import Parking
+from wow_ray.runtime.pause_notes import PauseNotes
 from wow_ray.runtime.rows import Rows
 from wow_ray.runtime.states import States
+from wow_ray.runtime.stops import Stops
 from wow_ray.runtime.store_time import StoreTime
 from wow_ray.runtime.timers import Timers
 from wow_ray.runtime.unparking import Unparking
@@ -47,7 +50,6 @@ if TYPE_CHECKING:
     from wow_ray.runtime.group import Group
     from wow_ray.runtime.lane import Lane
     from wow_ray.runtime.pace import Pace
-    from wow_ray.runtime.slot import Slot
     from wow_ray.runtime.verdicts import Verdicts
 
 log = logging.getLogger("wow_ray.partition")
@@ -87,7 +89,6 @@ class Partition:
         """Told of each time at which a parked row comes due."""
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
-        self._reading: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._threads = ThreadPoolExecutor(max_workers=1024, thread_name_prefix=f"wow-ray-{owner.partition}")
         self.time = StoreTime(clock)
@@ -101,10 +102,13 @@ class Partition:
         self.unparking = Unparking(rows)
         self.drains = Drains(stores.drains, clock, self.workers, self.unparking)
         self.unparking.drains = self.holdings.drains = self.drains
+        self.unparking.going_on = self.going_on = GoingOn(stores.ledger, clock, self)
         self.parking = Parking(rows, self.drains, self.unparking)
         self.feed = Feed(stores.reader, clock, self, pace.idle_poll)
         self.holdings.room, self.holdings.empty = self.feed.wake, self._overtaken
         self.intents = Intents(stores.ledger, stores.drains, clock, ids, pace.intent_poll, self)
+        self.notes = PauseNotes(stores.pauses, clock, owner.partition)
+        self.stops = Stops(stores.pauses, clock, pace.intent_poll, owner.partition, self)
         self.settling = self._settling(dice, verdicts)
         self._attempts = self._attempting(spec)
 
@@ -147,9 +151,11 @@ class Partition:
         await self.stores.lease.start(self.owner)
         acquired = await self.stores.slots.acquire(self.owner, slots)
         self.time.heard(acquired.now)
+        await self.stops.load()
         await take_over(self.holdings, acquired, self.stores.reader, self.feed, self.unparking)
-        for loop in (self.feed.run(), self.commits.run(), self.drains.run(), self.intents.run()):
-            self._tasks.append(asyncio.get_running_loop().create_task(self._watched(loop)))
+        parts = (self.feed, self.commits, self.drains, self.intents, self.going_on, self.stops, self.notes)
+        for part in parts:
+            self._tasks.append(asyncio.get_running_loop().create_task(self._watched(part.run())))
         self.workers.failed.add_done_callback(lambda failed: self._end(failed.exception()))
         self.commits.poke()
 
@@ -176,6 +182,7 @@ class Partition:
                     self.unparking.give_back(lane)
             leaving = [write for write in self.holdings.snapshot(everything=True) if write.slot not in stuck]
             await within(self._clock, COMMIT_BOUND, self.stores.slots.release(leaving, self.owner))
+            await within(self._clock, COMMIT_BOUND, self.notes.close())
         except (StoreUnavailableError, StoreDataError, FencedError, TimeoutError) as error:
             log.warning("%s: not everything could be released (%s); a successor waits", self.owner.partition, error)
         if stuck:
@@ -194,9 +201,9 @@ class Partition:
     async def _over(self, *, keep_lease: bool) -> None:
         self.timers.stop()
         self.deadlines.stop()
-        for task in (*self._tasks, *self._reading):
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._reading, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if not keep_lease:
             await self.stores.lease.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -254,27 +261,10 @@ class Partition:
         """See `Home`, `Facts`, `Owning`."""
         return self.time.now()
 
-    def reload(self, group: Group, slot: Slot, row_id: str) -> None:
-        """See `Home`."""
-        task = asyncio.get_running_loop().create_task(self._reload(group, slot, row_id))
-        self._reading.add(task)
-        task.add_done_callback(self._reading.discard)
-
     def command(self, lane: Lane) -> None:
         """See `Facts`: the call that an intent waited for has ended; the lane stands still until it is applied."""
         del lane
         self.intents.nudge()
-
-    async def _reload(self, group: Group, slot: Slot, row_id: str) -> None:
-        while not self._stopping:
-            try:
-                row = await self.stores.ledger.row(row_id)
-            except StoreUnavailableError:
-                await self._clock.sleep(1.0)
-                continue
-            if row is not None and not slot.lost and slot.unwritten(row.group, row.aggregate, row.aggregate_id) is None:
-                self.unparking.wake(group, slot, row)
-            return
 
     # --- for the workers, timers and deadlines
 

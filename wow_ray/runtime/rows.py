@@ -39,9 +39,6 @@ class Home(Protocol):
     def store_now(self) -> datetime:
         """The store's time."""
 
-    def reload(self, group: Group, slot: Slot, row_id: str) -> None:
-        """Read the row, whose wait is over, and go on with it."""
-
 
 class Rows:
     """The pieces that parking and unparking are made of."""

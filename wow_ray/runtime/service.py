@@ -130,10 +130,11 @@ class Service:
         await asyncio.shield(self._ended)
 
     def wake(self) -> None:
-        """Have every partition look for events and intents now."""
+        """Have every partition look for events, intents and pauses now."""
         for partition in self.partitions:
             partition.feed.wake()
             partition.intents.nudge()
+            partition.stops.nudge()
 
     @property
     def busy(self) -> bool:

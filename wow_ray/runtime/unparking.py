@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from wow_ray.policy.classify import Classified
     from wow_ray.policy.progress import Progress
     from wow_ray.runtime.drains import Drains
+    from wow_ray.runtime.going_on import GoingOn
     from wow_ray.runtime.group import Group, Handler
-    from wow_ray.runtime.lane import Cell, Lane
+    from wow_ray.runtime.lane import Cell, Key, Lane
     from wow_ray.runtime.slot import Slot
 
 DUE_AGAIN = 5.0
@@ -31,9 +32,10 @@ class Unparking:
     """Works on the open rows of one partition's slots."""
 
     drains: Drains
+    going_on: GoingOn
 
     def __init__(self, rows: Rows) -> None:
-        """`drains` is set by the partition: each needs the other."""
+        """`drains` and `going_on` are set by the partition: each needs the other."""
         self._rows = rows
 
     # --- beginning
@@ -42,7 +44,7 @@ class Unparking:
         """Begin the parked retry of a due row, once its begin is in the store (H10); `False` = not now."""
         key = (row.aggregate, row.aggregate_id)
         in_memory = key in group.lanes or key in group.stuck or slot.unwritten(row.group, *key) is not None
-        if group.closed or in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
+        if group.halted or in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
             return False
         if group.handlers.keys() and _handler(group, row) is None:
             return False
@@ -50,9 +52,15 @@ class Unparking:
         return True
 
     def begin(self, group: Group, slot: Slot, row: Row) -> None:
-        """Have a due row's call, or a `RETRYING` row's drain, run once its begin is in the store."""
-        begun, progress = life.begin(row, self._rows.now()), slot.progress[group.number]
+        """Have a due row's call, or a `RETRYING` row's drain, run once its begin is in the store.
+
+        While the group stands still nothing begins: the row waits as it is until it may (H44).
+        """
         slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
+        if group.stops:
+            self.going_on.add(group, slot, row.id)
+            return
+        begun, progress = life.begin(row, self._rows.now()), slot.progress[group.number]
         self._rows.keep(slot, begun)
         self._rows.partition.commits.after(lambda: self._begin_now(group, slot, begun, progress))
 
@@ -101,7 +109,7 @@ class Unparking:
                 if newest is not None:
                     self.wake(group, slot, newest)
                 elif not slot.ended_unwritten(row_id):
-                    self._rows.partition.reload(group, slot, row_id)
+                    self.going_on.add(group, slot, row_id)
 
         clock.call_at(clock.monotonic() + max(0.0, seconds), wake)
 
@@ -116,6 +124,13 @@ class Unparking:
             self.begin(group, slot, row)
         else:
             self.wake_at(group, slot, row, DUE_AGAIN if row.next_due is None else (row.next_due - now).total_seconds())
+
+    def go_on(self, group: Group, slot: Slot, row: Row) -> None:
+        """Go on with a row in its newest state, as far as it does so by itself and nobody has begun it."""
+        if row.state is State.WAITING:
+            self.wake(group, slot, row)
+        elif row.draining and not row.begun and not slot.outdated(row) and _key(row) not in group.lanes:
+            self.begin(group, slot, row)
 
     # --- between
 
@@ -145,6 +160,16 @@ class Unparking:
             now = self._rows.now()
             self._rows.keep(lane.slot, life.given_back(lane.caught_up(now), now))
             lane.hold_later()
+
+    def step_back(self, lane: Lane) -> None:
+        """Take a drain without a call under way out of memory; its row goes on when its group does (P7, H44)."""
+        group, slot, now = lane.group, lane.slot, self._rows.now()
+        after = life.given_back(lane.caught_up(now), now)
+        group.forget_states(lane.key)
+        self.drains.left(lane)
+        self._rows.keep(slot, after)
+        if after.state is State.RETRYING:
+            self.going_on.add(group, slot, after.id)
 
     def drained(self, lane: Lane, cell: Cell) -> None:
         """Move the row's mark behind an event that is done (P6); the next ones run under the normal budget."""
@@ -204,6 +229,11 @@ class Unparking:
         self.drains.left(lane)
         rows.keep(lane.slot, after)
         rows.say(lane.slot, "exhausted", after)
+
+
+def _key(row: Row) -> Key:
+    """Give the row's aggregate."""
+    return row.aggregate, row.aggregate_id
 
 
 def _handler(group: Group, row: Row) -> Handler | None:
