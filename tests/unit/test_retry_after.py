@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta, timezone
+import urllib.error
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from email.message import Message
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from wow_ray.policy.retry_after import retry_after, retry_after_of
 
@@ -43,6 +47,9 @@ CAP = 600.0
         (float("inf"), 600),
         ("Fri, 01 Jan 2100 00:00:00 GMT", 600),
         (timedelta.max, 600),
+        (["120"], 120),
+        (["soon", "60", "120"], 120),  # sent more than once: the longest, as a lower bound
+        (("Thu, 01 Jan 2026 00:02:00 GMT",), 120),
     ],
 )
 def test_every_shape_is_understood(value: object, expected: float) -> None:
@@ -54,7 +61,8 @@ def test_every_shape_is_understood(value: object, expected: float) -> None:
     "value",
     [
         "-5", -5, -0.5, "abc", "", "  ", None, True, False, float("nan"), "nan", "1e3", "+5", "٣", "120, 120", "120s",
-        timedelta(seconds=-1), object(), [], {}, "Thu, 99 Jan 2026 00:02:00 GMT", "9" * 5_000, "Jan", "\x00", b"\xff",
+        timedelta(seconds=-1), object(), [], {}, ["soon"], [["120"]], [None],
+        "Thu, 99 Jan 2026 00:02:00 GMT", "9" * 5_000, "Jan", "\x00", b"\xff",
     ],
 )  # fmt: skip
 def test_what_says_nothing_leaves_the_normal_backoff(value: object) -> None:
@@ -108,6 +116,14 @@ class Pairs:
         return self.pairs
 
 
+def message(headers: dict[str, str]) -> Message:
+    """Make headers as the standard library has them."""
+    made = Message()
+    for name, value in headers.items():
+        made[name] = value
+    return made
+
+
 def asked(error: BaseException) -> float | None:
     """Ask as the runtime does."""
     return retry_after_of(error, NOW, CAP)
@@ -126,6 +142,15 @@ def asked(error: BaseException) -> float | None:
         Carries(response=Response({"Retry-After": "120"})),
         Carries(response=Response(Pairs(("a", "b"), ("Retry-After", "120")))),
         Carries(retry_after="soon", headers={"Retry-After": "120"}),
+        Carries(retry_after=timedelta(minutes=2)),
+        Carries(retry_after=datetime(2026, 1, 1, 0, 2, tzinfo=UTC)),
+        Carries(headers={"retry_after": ["120"]}),
+        Carries(headers=httpx.Headers({"RETRY-AFTER": "120"})),
+        Carries(headers=httpx.Headers([("retry-after", "120")]).raw),
+        Carries(headers=CIMultiDictProxy(CIMultiDict({"Retry-after": "120"}))),
+        Carries(response=httpx.Response(429, headers={"Retry-After": "Thu, 01 Jan 2026 00:02:00 GMT"})),
+        urllib.error.HTTPError("https://carrier.test/", 503, "busy", message({"Retry-After": "120"}), None),
+        Carries(retry_after=b"120"),
     ],
 )
 def test_an_error_is_asked_by_its_looks(error: BaseException) -> None:
@@ -166,9 +191,42 @@ class Rude(Exception):  # noqa: N818 - as Carries
         raise RuntimeError("no")
 
 
+class Nowhere(tzinfo):
+    """A time zone that raises."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        """Raise."""
+        raise RuntimeError(moment)
+
+    dst = utcoffset
+
+    def tzname(self, moment: datetime | None) -> str:
+        """Raise."""
+        raise RuntimeError(moment)
+
+
+def endless() -> Iterator[tuple[str, str]]:
+    """Give headers that never end."""
+    while True:
+        yield "a", "b"
+
+
+def test_headers_without_a_common_meaning_are_not_guessed_at() -> None:
+    """D4, H35: X-RateLimit-Reset is a moment for some, seconds or milliseconds for others: the backoff decides."""
+    assert asked(Carries(headers={"X-RateLimit-Reset": "1767225720", "RateLimit-Reset": "120"})) is None
+
+
 @pytest.mark.parametrize(
     "error",
-    [Rude(), Carries(headers=5), Carries(headers="Retry-After: 5"), Carries(headers=[1, 2]), Carries(response=None)],
+    [
+        Carries(retry_after=datetime(2026, 1, 1, tzinfo=Nowhere())),
+        Carries(headers=endless()),
+        Rude(),
+        Carries(headers=5),
+        Carries(headers="Retry-After: 5"),
+        Carries(headers=[1, 2]),
+        Carries(response=None),
+    ],
 )
 def test_foreign_code_that_breaks_says_nothing(error: BaseException) -> None:
     """D4, K8: a hint is no reason to fail."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from math import ceil, isfinite
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ from wow_ray.policy.classify import leaves
 
 _LEAVES = 64
 _LONGEST_TEXT = 512
+_SENT = 8
+_HEADERS = 1_000
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?")
 
 
@@ -21,8 +24,9 @@ def retry_after(value: object, now: datetime, cap: float) -> float | None:
     """Answer the seconds to wait at least, from 0 to `cap`, or `None` when the value says nothing.
 
     Understood are seconds (a number; as text a fraction is rounded up), an HTTP date in its three forms (without a
-    zone: UTC), a `timedelta` and a `datetime`. A time that has passed gives 0, so that the normal backoff applies;
-    negative numbers and anything else give `None`. `now` is aware.
+    zone: UTC), a `timedelta`, a `datetime`, and a list of these, as clients have it for a header sent twice: the
+    longest. A time that has passed gives 0, so that the normal backoff applies; negative numbers and anything else give
+    `None`. `now` is aware.
     """
     found: float | None = None
     match value:
@@ -34,6 +38,8 @@ def retry_after(value: object, now: datetime, cap: float) -> float | None:
             found = value.total_seconds()
         case datetime():
             found = _until(value, now)
+        case list() | tuple():
+            found = max((wish for each in value[:_SENT] if (wish := _one(each, now, cap)) is not None), default=None)
         case _:
             pass
     return None if found is None else min(found, cap)
@@ -51,6 +57,11 @@ def retry_after_of(error: BaseException, now: datetime, cap: float) -> float | N
         if found is not None:
             return found
     return None
+
+
+def _one(value: object, now: datetime, cap: float) -> float | None:
+    """Answer what one of several values says; a list among them says nothing."""
+    return None if isinstance(value, (list, tuple)) else retry_after(value, now, cap)
 
 
 def _of_text(text: str, now: datetime) -> float | None:
@@ -74,15 +85,23 @@ def _until(moment: datetime, now: datetime) -> float:
 
 def _wish(error: BaseException, now: datetime, cap: float) -> float | None:
     """Answer what one error asks for at the likeliest of its places that says something."""
-    wishes = (retry_after(value, now, cap) for value in _values(error))
+    wishes = (_understood(value, now, cap) for value in _values(error))
     return next((wish for wish in wishes if wish is not None), None)
+
+
+def _understood(value: object, now: datetime, cap: float) -> float | None:
+    """Read a foreign value, whose time zone or arithmetic may raise."""
+    try:
+        return retry_after(value, now, cap)
+    except Exception:  # noqa: BLE001 - foreign code, asked for a hint only
+        return None
 
 
 def _values(error: BaseException) -> Iterator[object]:
     """Give every place of one error where the wish may stand, the likeliest first."""
     yield _attribute(error, "retry_after")
-    yield _header(_attribute(error, "headers"))
-    yield _header(_attribute(_attribute(error, "response"), "headers"))
+    yield header(_attribute(error, "headers"))
+    yield header(_attribute(_attribute(error, "response"), "headers"))
 
 
 def _attribute(owner: object, name: str) -> object:
@@ -93,12 +112,12 @@ def _attribute(owner: object, name: str) -> object:
         return None
 
 
-def _header(headers: Any) -> object:  # noqa: ANN401 - foreign, of any shape
-    """Look `Retry-After` up, however it is spelled, in a mapping or in pairs."""
+def header(headers: Any) -> object:  # noqa: ANN401 - foreign, of any shape
+    """Look `Retry-After` up, however it is spelled, in a mapping or in pairs; `None` = not there, or it breaks."""
     try:
         items = getattr(headers, "items", None)
         pairs: Any = items() if callable(items) else headers
-        for name, value in pairs or ():
+        for name, value in islice(pairs or (), _HEADERS):
             plain = name.decode("latin-1") if isinstance(name, bytes) else str(name)
             if plain.lower().replace("_", "-") == "retry-after":
                 return cast("object", value)
