@@ -17,7 +17,7 @@ from wow_ray.actors.site import Control
 from wow_ray.adapters.clock import SystemClock
 from wow_ray.adapters.embedded import EmbeddedPostgres, EmbeddedPostgresError, default_state_dir, find_server
 from wow_ray.adapters.embedded.handover import hand_over, take_over
-from wow_ray.adapters.failures import MODULES, wants_jitter
+from wow_ray.adapters.failures import modules, wants_jitter
 from wow_ray.adapters.postgres import Database, check, migrate, open_client_stores, open_partition_stores, owner_here
 from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
@@ -36,7 +36,6 @@ from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings, load, settings_file
 
 __all__ = [
-    "MODULES",
     "Database",
     "EmbeddedPostgres",
     "SystemClock",
@@ -46,6 +45,7 @@ __all__ = [
     "database_of",
     "hand_over",
     "migrated",
+    "modules",
     "open_control",
     "open_operations",
     "open_service",
@@ -151,7 +151,7 @@ async def open_service(
             clock=clock,
             dice=random.Random().random,  # noqa: S311 - jitter is no secret
             ids=time_ordered_ids(clock),
-            modules=MODULES,
+            modules=modules(),
             wants_jitter=wants_jitter,
             partitions=partitions or settings.partitions,
             sweeps=sweeps,

@@ -132,10 +132,22 @@ def test_classifiers_are_asked_in_order() -> None:
     assert resolved(app).classifiers == (first, second)
 
     async def waits(error: BaseException, subscription: str) -> Category | None:
-        """Cannot be asked."""
+        """Is awaited."""
 
-    with refused("WOW-CLASSIFIER", "is async"):
-        app.classifier(waits)  # type: ignore[type-var]
+    assert app.classifier(waits) is waits
+    assert resolved(app).classifiers == (first, second, waits)
+
+
+def test_what_cannot_be_a_classifier_is_refused_where_it_is_declared() -> None:
+    """K8: an error that would only show at the first failure shows at start."""
+
+    def too_few(error: BaseException) -> Category | None:
+        """Have no room for the subscription."""
+
+    with refused("WOW-CLASSIFIER", "too_few", "too many positional arguments"):
+        App("shop").classifier(too_few)  # type: ignore[type-var]
+    with refused("WOW-CLASSIFIER", "is no function"):
+        App("shop", classifiers=[7])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("context", ["", "my shop", "a.b", "1st"])

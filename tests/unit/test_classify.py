@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from wow_ray.adapters.builtin_failures import builtin
 from wow_ray.errors import (
     BulkheadFullError,
     CommandBusyError,
@@ -16,12 +17,12 @@ from wow_ray.errors import (
     WaitTimeoutError,
 )
 from wow_ray.failure import Category
+from wow_ray.policy.classifiers import Classifier
 from wow_ray.policy.classify import (
+    Asked,
     Classified,
-    Classifier,
     Lists,
     ListsGiven,
-    builtin,
     checked_list,
     classify,
     control_flow,
@@ -41,13 +42,13 @@ class UnknownBuyer(Exception):  # noqa: N818 - named as in the scenarios
 def verdict(
     error: BaseException,
     lists: Lists = Lists(),  # noqa: B008 - a value
-    application: Sequence[Classifier] = (),
-    modules: Sequence[Classifier] = (builtin,),
-    broken: Callable[[Classifier, BaseException], None] | None = None,
+    application: Sequence[Asked] = (),
+    modules: Sequence[Asked] = (builtin,),
+    broken: Callable[[Asked, BaseException], None] | None = None,
 ) -> Classified:
     """Classify for a subscription, failing the test when a classifier breaks unexpectedly."""
 
-    def unexpected(classifier: Classifier, problem: BaseException) -> None:
+    def unexpected(classifier: Asked, problem: BaseException) -> None:
         raise AssertionError(classifier) from problem
 
     return classify(error, "Shop.on_paid", lists, application, modules, broken or unexpected)
@@ -329,16 +330,15 @@ def test_an_answer_that_is_no_category_is_no_opinion(answer: object) -> None:
     assert type(answer).__name__ in told[0]
 
 
-def test_an_async_classifier_is_no_opinion() -> None:
-    """K8: its answer is a coroutine, which is closed, so that nothing warns of it later."""
+def test_an_async_classifier_asked_here_and_now_has_no_opinion() -> None:
+    """K8: its answer is a coroutine, which is closed, so that nothing warns of it later; `Verdicts` waits for it."""
     told: list[str] = []
 
     async def asynchronous(_error: BaseException, _subscription: str) -> Category | None:
         return SYSTEMIC
 
-    classifier: Classifier = asynchronous  # type: ignore[assignment]
-    assert verdict(KeyError(), application=[classifier], broken=lambda _, what: told.append(str(what))) == BY_DEFAULT
-    assert "plain function" in told[0]
+    assert verdict(KeyError(), application=[asynchronous], broken=lambda _, what: told.append(str(what))) == BY_DEFAULT
+    assert "coroutine; one that waits is an `async def`" in told[0]
 
 
 def test_ctrl_c_inside_a_classifier_gets_through() -> None:

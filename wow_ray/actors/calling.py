@@ -21,13 +21,14 @@ from wow_ray.actors.isolation import Reply, Told, processor_of
 from wow_ray.actors.site import Calling, Site
 from wow_ray.errors import DefinitionError
 from wow_ray.events import AggregateRef, StoredEvent
-from wow_ray.failure import capture
+from wow_ray.failure import capture, causes
 from wow_ray.handlers.contexts import Context, ReactContext
 from wow_ray.handlers.resources import Resources
 from wow_ray.handlers.specs import GroupSpec, HandlerSpec
-from wow_ray.policy.classify import classify, control_flow
+from wow_ray.policy.classify import control_flow
 from wow_ray.policy.retry_after import retry_after_of
 from wow_ray.runtime.decoding import decode, event_of, state_event_of
+from wow_ray.runtime.verdicts import Verdicts
 
 log = logging.getLogger("wow_ray.actors")
 
@@ -50,6 +51,7 @@ class CallActor:
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._instance: Any = None
         self._calling: Calling | None = None
+        self._verdicts: Verdicts | None = None
         self._handlers: dict[str, tuple[GroupSpec, HandlerSpec]] = {}
         self._calls: dict[int, asyncio.Task[BaseException | None]] = {}
 
@@ -81,7 +83,7 @@ class CallActor:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             self._end(ENDED_BY_HANDLER)
-        return self._reply(error, handler)
+        return await self._reply(error, handler)
 
     async def cancel(self, number: int) -> None:
         """Cancel a call, from the control group's thread; one that is over already stays as it is."""
@@ -113,8 +115,11 @@ class CallActor:
                 }
                 cls = next(group.processor for group, _ in self._handlers.values())
                 self._calling, self._instance = calling, await resources.build(cls)
+                verdicts = Verdicts(calling.spec.classifiers, calling.modules, _never, self._clock)
+                self._verdicts = verdicts
                 opened.set_result(None)
                 await self._leave.wait()
+                verdicts.close()
                 self._instance = None
         except BaseException as error:
             self._keeping = None
@@ -154,13 +159,13 @@ class CallActor:
             found.append(kind(told.key, told.attempt, told.subscription, ref))
         return found
 
-    def _reply(self, error: BaseException, handler: HandlerSpec) -> Reply:
+    async def _reply(self, error: BaseException, handler: HandlerSpec) -> Reply:
         """Turn an error into data, and say what it means while it is here."""
-        calling = self._calling
-        assert calling is not None  # noqa: S101 - as above
-        found = classify(error, handler.subscription, handler.lists, calling.spec.classifiers, calling.modules, _broken)
+        verdicts = self._verdicts
+        assert verdicts is not None  # noqa: S101 - no call comes before `ready`
+        found = await verdicts.gathered(error, handler)
         wait = retry_after_of(error, self._clock.now(), handler.backpressure.retry_after_cap)
-        state = next((code for code in _codes(error) if isinstance(code, str)), "")
+        state = next((code for link in causes(error) for code in _codes(link) if isinstance(code, str)), "")
         return Reply(capture(error, found.category, found.source), wait, state)
 
 
@@ -178,5 +183,5 @@ def _codes(error: BaseException) -> tuple[object, object]:
     return vars(error).get("sqlstate", getattr(type(error), "sqlstate", None)), vars(error).get("pgcode")
 
 
-def _broken(classifier: object, error: BaseException) -> None:
-    log.error("classifier %r failed and counts as having no opinion", classifier, exc_info=error)
+def _never(error: BaseException) -> bool:  # noqa: ARG001 - how retries are spread is the partition's to say
+    return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wow_ray.handlers.specs import AppSpec
-from wow_ray.policy.classify import Classifier
+from wow_ray.policy.classify import Asked
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.ledger import Ledger
 from wow_ray.ports.overview import Overview
@@ -35,7 +35,7 @@ class Calling:
     """
 
     spec: AppSpec
-    modules: Sequence[Classifier]
+    modules: Sequence[Asked]
     overrides: Mapping[Any, Any] | None = None
 
 

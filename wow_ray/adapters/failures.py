@@ -2,10 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+
+from wow_ray.adapters import builtin_failures
+from wow_ray.adapters.builtin_failures import builtin
+from wow_ray.adapters.foreign import foreign_classifiers
 from wow_ray.adapters.http_failures import classify_http
-from wow_ray.adapters.postgres.errors import classify_postgres, wants_jitter
-from wow_ray.policy.classify import builtin
+from wow_ray.adapters.postgres import errors as postgres_errors
+from wow_ray.adapters.postgres.errors import classify_postgres
+from wow_ray.adapters.ray_failures import classify_ray
+from wow_ray.adapters.redis import errors as redis_errors
+from wow_ray.adapters.redis.errors import classify_redis
+from wow_ray.failure import causes
+from wow_ray.policy.classifiers import Classifier, Foreign
+from wow_ray.policy.classify import leaves
 
-__all__ = ["MODULES", "wants_jitter"]
+__all__ = ["MODULES", "modules", "wants_jitter"]
 
-MODULES = (builtin, classify_postgres, classify_http)
+MODULES: tuple[Classifier, ...] = (builtin, classify_postgres, classify_redis, classify_http, classify_ray)
+"""Our own: they neither wait nor hang, and are asked where the loop runs."""
+
+_LEAVES = 64
+
+
+@cache
+def modules() -> tuple[Classifier | Foreign, ...]:
+    """Give our own classifiers, then those that other installed packages bring, by name; found once in a process."""
+    return (*MODULES, *foreign_classifiers())
+
+
+def wants_jitter(error: BaseException) -> bool:
+    """Whether retries should be spread: those who got into each other's way must not meet again (H34).
+
+    Looks along the explicit causes and into groups, as the classification does.
+    """
+    return any(_was_contention(link) for leaf in _apart(error) for link in causes(leaf))
+
+
+def _apart(error: BaseException) -> Iterator[BaseException]:
+    """Give the error, and the leaves of each group in its chain."""
+    yield error
+    for link in causes(error):
+        if isinstance(link, BaseExceptionGroup):
+            yield from leaves(link)[:_LEAVES]
+
+
+def _was_contention(error: BaseException) -> bool:
+    return (
+        postgres_errors.wants_jitter(error)
+        or redis_errors.is_contention(error)
+        or builtin_failures.is_contention(error)
+    )

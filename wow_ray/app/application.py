@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
@@ -11,18 +10,19 @@ from typing import Any, TypeVar, overload
 
 from wow_ray.app.connection import Client, SyncClient, in_thread, installed_connector, not_connected
 from wow_ray.errors import DefinitionError
+from wow_ray.handlers.classifiers import refuse_no_classifier
 from wow_ray.handlers.places import mistake
 from wow_ray.handlers.processors import Declared, declare
 from wow_ray.handlers.resolution import Parts, report_warnings, resolve
 from wow_ray.handlers.resources import refuse_no_provider
 from wow_ray.handlers.specs import AppSpec, Isolation, Start
 from wow_ray.names import MAX_NAME, checked_name
-from wow_ray.policy.classify import Classifier
+from wow_ray.policy.classifiers import AnyClassifier
 from wow_ray.settings import Settings
 
 C = TypeVar("C", bound=type)
 P = TypeVar("P", bound=Callable[..., AsyncIterator[Any]])
-K = TypeVar("K", bound=Classifier)
+K = TypeVar("K", bound=AnyClassifier)
 
 
 class App:
@@ -39,7 +39,7 @@ class App:
         *,
         settings: Mapping[str, Any] | None = None,
         key_prefix: str = "",
-        classifiers: Sequence[Classifier] = (),
+        classifiers: Sequence[AnyClassifier] = (),
     ) -> None:
         """Take the stable name of the context; raises `DefinitionError` when it may not be stored."""
         self.context = checked_name(context, "a context")
@@ -51,7 +51,9 @@ class App:
         """Where the file lies that says `App(...)`: `wow-ray.toml` is looked for there."""
         self._processors: dict[type[Any], Declared] = {}
         self._providers: list[Callable[..., AsyncIterator[Any]]] = []
-        self._classifiers: list[Classifier] = list(classifiers)
+        for classifier in classifiers:
+            refuse_no_classifier(classifier)
+        self._classifiers: list[AnyClassifier] = list(classifiers)
         self._clients: list[Client] = []
         self._reported: set[str] = set()
 
@@ -70,11 +72,12 @@ class App:
         return provider
 
     def classifier(self, classify: K) -> K:
-        """Add a classifier: `(error, subscription) -> Category | None`, where `None` is no opinion (K1)."""
-        if inspect.iscoroutinefunction(classify):
-            raise mistake(
-                classify, "is async; a classifier is a plain function (error, subscription)", "WOW-CLASSIFIER"
-            )
+        """Add a classifier: `(error, subscription) -> Category | None`, where `None` is no opinion (K1).
+
+        A plain function is called in a thread, one call at a time; an `async def` is awaited. One that raises, or takes
+        more than a second, counts as having no opinion (K8).
+        """
+        refuse_no_classifier(classify)
         self._classifiers.append(classify)
         return classify
 

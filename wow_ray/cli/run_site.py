@@ -11,12 +11,12 @@ from typing import Literal
 from wow_ray.actors.site import Calling, Control
 from wow_ray.cli.loading import load_app
 from wow_ray.cluster import (
-    MODULES,
     Database,
     SystemClock,
     at_hand,
     checked,
     database_of,
+    modules,
     open_control,
     open_service,
     settings_of,
@@ -73,7 +73,7 @@ class AppSite:
         """See the protocol."""
         spec, _, database = self._found()
         with at_hand(await checked(database)):
-            yield Calling(spec, MODULES)
+            yield Calling(spec, modules())
 
     def _found(self) -> tuple[AppSpec, Settings, Database]:
         """Load the app, read the settings, find the store, all of them as this process sees them."""

@@ -20,7 +20,7 @@ from wow_ray.handlers.processors import Declared, Handler, read_handlers
 from wow_ray.handlers.resources import ProviderFunction, check_graph, read_provider
 from wow_ray.handlers.specs import AppSpec, GroupSpec, HandlerSpec
 from wow_ray.handlers.states import FoldSpec, read_fold
-from wow_ray.policy.classify import Classifier
+from wow_ray.policy.classifiers import AnyClassifier
 
 Events = Mapping[tuple[str, str], EventSpec]
 
@@ -35,7 +35,7 @@ class Parts:
     key_prefix: str
     processors: tuple[Declared, ...]
     providers: tuple[ProviderFunction, ...]
-    classifiers: tuple[Classifier, ...]
+    classifiers: tuple[AnyClassifier, ...]
 
 
 def resolve(parts: Parts, host: Host, overridden: Collection[Any] = ()) -> AppSpec:

@@ -11,7 +11,8 @@ from wow_ray.handlers.resources import Provider
 from wow_ray.handlers.signature import Kind
 from wow_ray.handlers.states import FoldSpec
 from wow_ray.policy.budget import Backpressure, Budget, ParkedRetries, Systemic
-from wow_ray.policy.classify import Classifier, Lists
+from wow_ray.policy.classifiers import AnyClassifier
+from wow_ray.policy.classify import Lists
 
 Start = Literal["beginning", "end"]
 Isolation = Literal["lane", "actor"]
@@ -100,7 +101,7 @@ class AppSpec:
     key_prefix: str
     groups: tuple[GroupSpec, ...]
     providers: tuple[Provider, ...]
-    classifiers: tuple[Classifier, ...]
+    classifiers: tuple[AnyClassifier, ...]
     events: Mapping[tuple[str, str], EventSpec]
     states: Mapping[type[Any], FoldSpec]
     warnings: tuple[str, ...]

@@ -2,30 +2,29 @@
 
 Asked anew at every attempt, live or parked (K6). Whether an error is a failure of the handler at all is the caller's
 to settle first: `control_flow` errors are not, and neither is a cancellation that our own timeout or drain asked for.
+
+Nothing here calls a classifier but `classify`: `judgement` only says whom to ask next and about what. So whoever drives
+it may call, wait, or give up waiting (K8), and nobody is asked whose opinion is not needed.
 """
 
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import iscoroutine
 from typing import NamedTuple
 
-from wow_ray.errors import (
-    BulkheadFullError,
-    CommandBusyError,
-    DefinitionError,
-    StoreUnavailableError,
-    UnrecoverableHandlingError,
-    WaitTimeoutError,
-)
+from wow_ray.errors import DefinitionError, UnrecoverableHandlingError
 from wow_ray.failure import Category, causes, unwrapped
+from wow_ray.policy.classifiers import AnyClassifier, Foreign, Question, name_of
 
 Errors = tuple[type[BaseException], ...]
-Classifier = Callable[[BaseException, str], Category | None]
-Broken = Callable[[Classifier, BaseException], None]
+Asked = AnyClassifier | Foreign
+Broken = Callable[[Asked, BaseException], None]
+Judgement = Generator[Question, Category | None, "Classified"]
+"""Yields whom to ask, is sent the opinion (`None` = none), returns the verdict."""
 
 _CONTROL = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _UNLISTABLE = (*_CONTROL, CancelledError)
@@ -75,23 +74,60 @@ def resolve_lists(handler: ListsGiven, processor: ListsGiven) -> Lists:
     )
 
 
+def judgement(error: BaseException, lists: Lists, application: Sequence[Asked], modules: Sequence[Asked]) -> Judgement:
+    """Find the category of a failure and who chose it, by asking one question after the other (K1, K2, K4).
+
+    Authority goes from the handler's lists over the application's classifiers (in order) and the modules' (in order)
+    to recoverable by default. Each of these looks at the unwrapped error, then along its explicit causes; so a listed
+    cause beats what a classifier says of the outer error. A group is judged by its leaves.
+    """
+    return (yield from _Judge(lists, application, modules).verdict(error))[1]
+
+
 def classify(  # noqa: PLR0917 - a failure, and the five who may know about it, in order of authority
     error: BaseException,
     subscription: str,
     lists: Lists,
-    application: Sequence[Classifier],
-    modules: Sequence[Classifier],
+    application: Sequence[Asked],
+    modules: Sequence[Asked],
     broken: Broken,
 ) -> Classified:
-    """Answer the category of a failure and who chose it (K1, K2, K4, K8).
+    """Answer a judgement's questions by calling each classifier here and now; for those that neither wait nor hang.
 
-    Authority goes from the handler's lists over the application's classifiers (in order) and the modules' (in order)
-    to recoverable by default. Each of these looks at the unwrapped error, then along its explicit causes; so a listed
-    cause beats what a classifier says of the outer error. A group is judged by its leaves. `broken` is told of
-    a classifier that raised, or answered what is no category, which counts as no opinion; telling it once is the
-    caller's to see to.
+    `broken` is told of a classifier that raised, or answered what is no category, which counts as no opinion (K8);
+    telling it once is the caller's to see to.
     """
-    return _Judge(subscription, lists, application, modules, broken).verdict(error)[1]
+    questions = judgement(error, lists, application, modules)
+    answer: Category | None = None
+    while True:
+        try:
+            asked = questions.send(answer)
+        except StopIteration as end:
+            verdict: Classified = end.value
+            return verdict
+        answer = opinion(asked, subscription, broken)
+
+
+def opinion(question: Question, subscription: str, broken: Broken) -> Category | None:
+    """Ask one classifier here and now; one that raises or answers nonsense has no opinion, and `broken` is told."""
+    try:
+        return checked(question.classifier(question.error, subscription))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # noqa: BLE001 - a classifier never stops the loop (K8)
+        broken(question.classifier, problem)
+        return None
+
+
+def checked(answer: object) -> Category | None:
+    """Answer what a classifier said, or raise `TypeError` when that is no category."""
+    if answer is None or isinstance(answer, Category):
+        return answer
+    hint = ""
+    if iscoroutine(answer):
+        answer.close()
+        hint = "; one that waits is an `async def`"
+    raise TypeError(f"a classifier answers a Category or None, not {type(answer).__name__}{hint}")
 
 
 def control_flow(error: BaseException) -> bool:
@@ -102,18 +138,6 @@ def control_flow(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(_CONTROL) is not None
     return isinstance(error, _CONTROL)
-
-
-def builtin(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - a `Classifier`
-    """Classify what needs no driver to be known (K7); the first of the modules' classifiers.
-
-    Never by being an `OSError`: a timeout is one.
-    """
-    if isinstance(error, (CommandBusyError, WaitTimeoutError, BulkheadFullError)):
-        return Category.BACKPRESSURE
-    if isinstance(error, (ConnectionError, StoreUnavailableError)):
-        return Category.SYSTEMIC
-    return None
 
 
 def checked_list(entries: object, which: str, where: str) -> Errors:
@@ -161,41 +185,41 @@ Ranked = tuple[int, Classified]
 _NOBODY: Ranked = (3, DEFAULT)
 
 
+_Asking = Generator[Question, Category | None, Ranked]
+
+
 class _Judge:
     """The sources of opinion for one failure, asked in order of authority."""
 
-    __slots__ = ("application", "broken", "modules", "open", "subscription", "table")
+    __slots__ = ("open", "sources", "table")
 
-    def __init__(
-        self,
-        subscription: str,
-        lists: Lists,
-        application: Sequence[Classifier],
-        modules: Sequence[Classifier],
-        broken: Broken,
-    ) -> None:
-        self.subscription = subscription
+    def __init__(self, lists: Lists, application: Sequence[Asked], modules: Sequence[Asked]) -> None:
         self.table = _table(lists)
-        self.application = application
-        self.modules = modules
-        self.broken = broken
+        self.sources = ((1, "classifier", application), (2, "module", modules))
         self.open: set[int] = set()  # groups being judged: one met again among its own causes has no opinion
 
-    def verdict(self, error: BaseException) -> Ranked:
+    def verdict(self, error: BaseException) -> _Asking:
         """Ask each source about the error, then along its causes; a group among them is judged as a whole."""
-        chain: list[tuple[BaseException, Ranked | None]] = [
-            (link, self.of_group(link) if isinstance(link, BaseExceptionGroup) else None) for link in causes(error)
-        ]
-        for rank, opinion in enumerate((self.listed, self.of_application, self.of_modules)):
+        chain: list[tuple[BaseException, Ranked | None]] = []
+        for link in causes(error):
+            judged: Ranked | None = None
+            if isinstance(link, BaseExceptionGroup):
+                judged = yield from self.of_group(link)
+                if judged[0] == 0:
+                    return judged
+            elif (entry := self.entry(link)) is not None:
+                return 0, Classified(self.table[entry], "list")
+            chain.append((link, judged))
+        for rank, kind, classifiers in self.sources:
             for link, judged in chain:
                 if judged is not None:
                     if judged[0] == rank:
                         return judged
-                elif (found := opinion(link)) is not None:
+                elif (found := (yield from _first(classifiers, kind, link))) is not None:
                     return rank, found
         return _NOBODY
 
-    def of_group(self, group: BaseExceptionGroup[BaseException]) -> Ranked:
+    def of_group(self, group: BaseExceptionGroup[BaseException]) -> _Asking:
         """Judge a group by its leaves (K4): any unrecoverable one decides, else all must be systemic, or backpressure.
 
         Else it is recoverable: by default, unless somebody called every single leaf so. A list entry that is itself
@@ -207,7 +231,10 @@ class _Judge:
         if id(group) in self.open:
             return _NOBODY
         self.open.add(id(group))
-        verdicts = [self.verdict(leaf) for leaf in leaves(group)]
+        verdicts: list[Ranked] = []
+        for leaf in leaves(group):
+            verdict = yield from self.verdict(leaf)
+            verdicts.append(verdict)
         self.open.discard(id(group))
         fatal = [verdict for verdict in verdicts if verdict[1].category is Category.UNRECOVERABLE]
         if fatal:
@@ -218,41 +245,16 @@ class _Judge:
         """Find the nearest listed class in the error's MRO (K2)."""
         return next((cls for cls in type(error).__mro__ if cls in self.table), None)
 
-    def listed(self, error: BaseException) -> Classified | None:
-        """Ask the handler's lists."""
-        entry = self.entry(error)
-        return None if entry is None else Classified(self.table[entry], "list")
 
-    def of_application(self, error: BaseException) -> Classified | None:
-        """Ask the application's classifiers, in order."""
-        return self.asked(self.application, "classifier", error)
-
-    def of_modules(self, error: BaseException) -> Classified | None:
-        """Ask the modules' classifiers, in order."""
-        return self.asked(self.modules, "module", error)
-
-    def asked(self, classifiers: Sequence[Classifier], kind: str, error: BaseException) -> Classified | None:
-        """Answer the first opinion; a classifier that breaks has none (K8)."""
-        for classifier in classifiers:
-            try:
-                category = _checked(classifier(error, self.subscription))
-            except (KeyboardInterrupt, SystemExit):
-                raise
-            except BaseException as problem:  # noqa: BLE001 - a classifier never stops the loop (K8)
-                self.broken(classifier, problem)
-                continue
-            if category is not None:
-                return Classified(category, f"{kind}:{getattr(classifier, '__name__', type(classifier).__name__)}")
-        return None
-
-
-def _checked(answer: object) -> Category | None:
-    """Answer what a classifier said, or raise when that is no category (an `async def` answers a coroutine)."""
-    if answer is None or isinstance(answer, Category):
-        return answer
-    if iscoroutine(answer):
-        answer.close()
-    raise TypeError(f"a classifier answers a Category or None, not {type(answer).__name__}; it is a plain function")
+def _first(
+    classifiers: Sequence[Asked], kind: str, error: BaseException
+) -> Generator[Question, Category | None, Classified | None]:
+    """Ask classifiers about one error, in order, until one has an opinion."""
+    for classifier in classifiers:
+        category = yield Question(classifier, error)
+        if category is not None:
+            return Classified(category, f"{kind}:{name_of(classifier)}")
+    return None
 
 
 @lru_cache(maxsize=1_024)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from wow_ray.handlers.specs import AppSpec
-    from wow_ray.policy.classify import Classifier
+    from wow_ray.policy.classify import Asked
     from wow_ray.ports.clock import Clock, Dice
     from wow_ray.ports.ledger import Intent
     from wow_ray.ports.slots import Owner
@@ -54,7 +54,7 @@ class Service:
         clock: Clock,
         dice: Dice,
         ids: Callable[[], str],
-        modules: Sequence[Classifier],
+        modules: Sequence[Asked],
         wants_jitter: Callable[[BaseException], bool],
         partitions: int | Mapping[str, Sequence[int]] = 1,
         sweeps: bool = True,
@@ -78,8 +78,7 @@ class Service:
         self._clock = clock
         self._dice = dice
         self._ids = ids
-        self._modules = modules
-        self._wants_jitter = wants_jitter
+        self.verdicts = Verdicts(spec.classifiers, modules, wants_jitter, clock)
         self._partitions = partitions
         self._sweeps = sweeps
         self._pace = pace or Pace()
@@ -151,7 +150,6 @@ class Service:
     async def _started(self, name: str, share: Sequence[int]) -> Partition:
         stack = AsyncExitStack()
         stores = await stack.enter_async_context(self._stores())
-        verdicts = Verdicts(self.spec.classifiers, self._modules, self._wants_jitter)
         partition = Partition(
             self._owner(name),
             self.spec,
@@ -160,7 +158,7 @@ class Service:
             clock=self._clock,
             dice=self._dice,
             ids=self._ids,
-            verdicts=verdicts,
+            verdicts=self.verdicts,
             pace=replace(self._pace),
         )
         partition.on_due = self._sweep.due_at
@@ -224,6 +222,7 @@ class Service:
         for stack in self._stacks.values():
             await stack.aclose()
         await asyncio.gather(*self._keepers, return_exceptions=True)
+        self.verdicts.close()
         if self._ended.done() and not self._ended.cancelled():
             self._ended.exception()
         await self._resources.__aexit__(kind, error, trace)

@@ -3,43 +3,106 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from wow_ray.policy.classify import Classified, classify
+from wow_ray.policy.classifiers import Foreign, name_of
+from wow_ray.policy.classify import Classified, classify, judgement, opinion
+from wow_ray.runtime.asking import Asking, Room
 from wow_ray.runtime.elsewhere import FailedElsewhereError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from wow_ray.policy.classify import Classifier
-    from wow_ray.runtime.group import Handler
+    from wow_ray.failure import Category
+    from wow_ray.policy.classify import Asked, Lists
+    from wow_ray.ports.clock import Clock
 
 log = logging.getLogger("wow_ray.verdicts")
 
 
+class Listing(Protocol):
+    """What a handler, or its declaration, says of itself here."""
+
+    @property
+    def subscription(self) -> str:
+        """Its name, which classifiers see."""
+        ...
+
+    @property
+    def lists(self) -> Lists:
+        """The lists that count for it."""
+        ...
+
+
 class Verdicts:
-    """How failures are classified here: the application's classifiers, then the modules' (K1)."""
+    """How failures are classified here: the application's classifiers, then the modules' (K1).
+
+    `gathered` waits for classifiers that may wait or hang: the application's, and those of other packages. Where
+    there are none (`needs_wait` is false) `of` answers at once.
+    """
 
     def __init__(
         self,
-        application: Sequence[Classifier],
-        modules: Sequence[Classifier],
+        application: Sequence[Asked],
+        modules: Sequence[Asked],
         wants_jitter: Callable[[BaseException], bool],
+        clock: Clock,
     ) -> None:
         """`wants_jitter` tells errors whose retries must not go in lock-step, such as deadlocks (H34)."""
         self.application = application
         self.modules = modules
         self.wants_jitter = wants_jitter
-        self._said: set[object] = set()
+        guarded = (*application, *(module for module in modules if isinstance(module, Foreign)))
+        self.needs_wait = bool(guarded)
+        self._guarded = {id(classifier) for classifier in guarded}
+        self._said: set[int] = set()
+        self._asking = Asking(clock, self._broken)
 
-    def of(self, error: BaseException, handler: Handler) -> Classified:
-        """Classify one failed attempt, anew each time (K6); one made elsewhere was classified there (S76)."""
+    @property
+    def asking(self) -> bool:
+        """Whether the answer of a plain function in a thread is waited for now."""
+        return self._asking.under_way > 0
+
+    def of(self, error: BaseException, handler: Listing) -> Classified:
+        """Classify one failed attempt, anew each time (K6); one made elsewhere was classified there (S76).
+
+        Calls every classifier here and now, which is for where none needs to be waited for.
+        """
         if isinstance(error, FailedElsewhereError):
             return Classified(error.failure.category, error.failure.source)
         return classify(error, handler.subscription, handler.lists, self.application, self.modules, self._broken)
 
-    def _broken(self, classifier: Classifier, error: BaseException) -> None:
+    async def gathered(self, error: BaseException, handler: Listing) -> Classified:
+        """Classify one failed attempt as `of` does, waiting a second at most for each classifier (K8).
+
+        Waits for nothing when a list decides, or where no classifier needs it.
+        """
+        if isinstance(error, FailedElsewhereError) or not self.needs_wait:
+            return self.of(error, handler)
+        questions = judgement(error, handler.lists, self.application, self.modules)
+        rooms: dict[int, Room] = {}
+        answer: Category | None = None
+        while True:
+            try:
+                question = questions.send(answer)
+            except StopIteration as end:
+                verdict: Classified = end.value
+                return verdict
+            asked = id(question.classifier)
+            if asked in self._guarded:
+                answer = await self._asking.ask(question, handler.subscription, rooms.setdefault(asked, Room()))
+            else:
+                answer = opinion(question, handler.subscription, self._broken)
+
+    def close(self) -> None:
+        """Let the thread of plain classifiers end."""
+        self._asking.close()
+
+    def _broken(self, classifier: Asked, error: BaseException) -> None:
         """Say once that a classifier does not work; it then counts as having no opinion (K8)."""
-        if classifier not in self._said:
-            self._said.add(classifier)
-            log.error("classifier %r failed and counts as having no opinion", classifier, exc_info=error)
+        if id(classifier) in self._said:
+            return
+        self._said.add(id(classifier))
+        whose = f" of the package {classifier.package}" if isinstance(classifier, Foreign) else ""
+        said = "classifier %s%s failed and counts as having no opinion: %r"
+        log.error(said, name_of(classifier), whose, error, exc_info=error)

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from wow_ray.adapters.failures import MODULES, wants_jitter
+from wow_ray.adapters.failures import modules, wants_jitter
 from wow_ray.adapters.memory import MemoryStore
 from wow_ray.durations import Duration, seconds
 from wow_ray.errors import ConflictError, NotFoundError
@@ -24,6 +24,7 @@ from wow_ray.policy.parked import Row, State, Verb
 from wow_ray.policy.slots import slot_of
 from wow_ray.ports.ledger import Intent, NewIntent, RowFilter
 from wow_ray.ports.slots import Owner
+from wow_ray.runtime.asking import BOUND
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.service import Service
 from wow_ray.settings import load
@@ -168,9 +169,11 @@ class Running:
     async def _settled(self) -> None:
         """Let everything happen that needs no more time.
 
-        A call that waits for something real is given a little real time, once.
+        A call that waits for something real is given a little real time, once; a classifier in its thread a second, as
+        everywhere.
         """
         await at_rest()
+        await self._answered()
         present = self._calls()
         self._waited &= present
         fresh = present - self._waited
@@ -179,8 +182,17 @@ class Running:
         while fresh and loop.time() < until:
             await asyncio.sleep(0.001)  # noqa: TID251 - real time for what is really waiting
             await at_rest()
+            await self._answered()
             fresh &= self._calls()
         self._waited |= fresh
+
+    async def _answered(self) -> None:
+        """Wait for the answers of classifiers that are asked in a thread."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + BOUND
+        while self.service.verdicts.asking and loop.time() < until:
+            await asyncio.sleep(0.001)  # noqa: TID251 - real time for a real thread
+            await at_rest()
 
     def _calls(self) -> set[Call]:
         """Give the calls that are under way and have waited."""
@@ -235,7 +247,7 @@ class Scenario:
             clock=self.clock,
             dice=self._dice,
             ids=lambda: f"row-{next(_ROW_IDS):09}",
-            modules=MODULES,
+            modules=modules(),
             wants_jitter=wants_jitter,
             partitions=self._partitions,
             pace=self._pace,

@@ -13,12 +13,13 @@ from pydantic import BaseModel
 from tests.unit.actors.local import LocalFleet, LocalSite, fleet_of
 from tests.unit.runtime.desk import Desk, Door, Paid, StubbornDoor, TooBusy, order
 from tests.waiting import until
-from wow_ray import App, ReactContext, StateEvent, on_event, retry
+from wow_ray import App, Category, Event, ReactContext, StateEvent, on_event, retry
 from wow_ray.actors.calling import ENDED_BY_HANDLER, CallActor
 from wow_ray.actors.isolation import Reply, Told, WorkerGoneError, processor_of
 from wow_ray.handlers.specs import GroupSpec
 from wow_ray.policy.parked import Reason, Row, State
 from wow_ray.ports.ledger import RowFilter
+from wow_ray.testing.clock import START
 
 heavy = App("shop")
 """One processor that is called elsewhere, by two handlers."""
@@ -313,3 +314,38 @@ async def test_without_processes_it_is_called_in_the_partitions_own() -> None:
         await paid(fleet, "o-1", "o-1")
 
         assert desk.versions("o-1") == [1, 2]
+
+
+async def test_the_processor_waits_for_classifiers_where_the_error_is() -> None:
+    """K8, S76: an `async def` of the application is awaited in the process that made the call; one that raises is not.
+
+    The partition takes the verdict as it comes, and the loop there goes on.
+    """
+    waiting = App("shop")
+
+    @waiting.classifier
+    def raises(error: BaseException, subscription: str) -> Category | None:
+        raise RuntimeError(subscription) from error
+
+    @waiting.classifier
+    async def looked_up(error: BaseException, subscription: str) -> Category | None:
+        await asyncio.to_thread(lambda: None)
+        return Category.UNRECOVERABLE if isinstance(error, Refused) and subscription == "Caller.on_paid" else None
+
+    @waiting.reactor(isolation="actor", start="beginning")
+    class Caller:
+        def __init__(self, desk: Desk) -> None:
+            self.desk = desk
+
+        @on_event
+        async def on_paid(self, event: Event[Paid], ctx: ReactContext) -> None:
+            raise Refused(why=f"{event.ref.id} {ctx.attempt}")
+
+    site = LocalSite(waiting, Desk())
+    actor = CallActor(site, "Caller")
+    assert await actor.ready() == ""
+    row = (0, 1, "order", "A", 1, 1, "order_paid", 1, None, None, '{"cents": 1}', None, START)
+    reply = await actor.call(1, Told("Caller.on_paid", row, None, "key", 1))
+    await actor.close()
+    assert reply is not None
+    assert (reply.failure.category, reply.failure.source) == (Category.UNRECOVERABLE, "classifier:looked_up")

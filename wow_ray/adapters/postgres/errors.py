@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 
-from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresError
+from asyncpg.exceptions import InterfaceError, InternalClientError, OutdatedSchemaCacheError, PostgresError
 
+from wow_ray.adapters.class_names import is_a
 from wow_ray.errors import StoreDataError, StoreUnavailableError, WowError
 from wow_ray.failure import Category
 
@@ -28,15 +29,25 @@ _DATA = ("22", "23", "42", "54")
 _OURS_TO_REPEAT = (*_OUTAGE, "40", "55", "57", "58", "0A000", "XX", "25P03")
 _REFUSED = (*_DATA, "P0", "44", "38", "39")
 _SQLSTATE = re.compile(r"[0-9A-Z]{5}\Z")
-_LOST = re.compile(r"connection (is|was|has been) (closed|released)|underlying connection is closed|pool is clos")
+_LOST = re.compile(
+    r"connection (is|was|has been|already) (closed|released)|underlying connection is closed|pool is clos"
+)
+_LIBPQ = ("psycopg.OperationalError", "psycopg2.OperationalError", "psycopg_pool.PoolClosed")
+_LIBPQ_MISUSE = ("psycopg.InterfaceError", "psycopg2.InterfaceError")
+_POOL_FULL = ("psycopg_pool.TooManyRequests", "sqlalchemy.TimeoutError")
+_LATE = ("psycopg.ConnectionTimeout", "psycopg_pool.PoolTimeout")
 
 
 def sqlstate_of(error: BaseException) -> str:
-    """Give the five characters of an error's SQLSTATE, by whichever name its driver has for it, or an empty text."""
-    for name in ("sqlstate", "pgcode"):
-        code = getattr(error, name, None)
-        if isinstance(code, str) and _SQLSTATE.match(code):
-            return code
+    """Give the five characters of an error's SQLSTATE, by whichever name its driver has for it, or an empty text.
+
+    Of an error that SQLAlchemy wrapped, that of the driver's.
+    """
+    for carrier in (error, getattr(error, "orig", None)):
+        for name in ("sqlstate", "pgcode"):
+            code = getattr(carrier, name, None)
+            if isinstance(code, str) and _SQLSTATE.match(code):
+                return code
     return ""
 
 
@@ -71,17 +82,33 @@ def classify_postgres(error: BaseException, subscription: str) -> Category | Non
     A lost or refused connection is systemic. A refused value is the aggregate's own, and contention passes: both are
     recoverable by classification, so that they do not count towards a pause.
     """
-    if isinstance(error, ConnectionError) or is_lost_connection(error):
+    if isinstance(error, ConnectionError) or (
+        is_lost_connection(error) and not isinstance(error, OutdatedSchemaCacheError)
+    ):
         return Category.SYSTEMIC
     if is_client_data_error(error):
         return Category.RECOVERABLE
     code = sqlstate_of(error)
     if not code:
-        return None
+        return _of_other_drivers(error)
     if code.startswith(_OUTAGE):
         return Category.SYSTEMIC
-    if code.startswith(_DATA) or code in _CONTENTION:
-        return Category.RECOVERABLE
+    return Category.RECOVERABLE if code.startswith(_DATA) or code in _CONTENTION else None
+
+
+def _of_other_drivers(error: BaseException) -> Category | None:
+    """Classify what psycopg, psycopg2 and SQLAlchemy raise without a SQLSTATE: the server gave no answer.
+
+    An `OperationalError` with one is judged by that alone, since refused values have that class too (S61).
+    """
+    if getattr(error, "connection_invalidated", None) is True:
+        return Category.SYSTEMIC
+    if is_a(error, *_POOL_FULL):
+        return Category.BACKPRESSURE
+    if is_a(error, *_LATE):
+        return None
+    if is_a(error, *_LIBPQ) or (is_a(error, *_LIBPQ_MISUSE) and _LOST.search(str(error))):
+        return Category.SYSTEMIC
     return None
 
 

@@ -1,1 +1,1 @@
-"""What Redis can do here: wake-ups. Imported only where `redis_url` is set."""
+"""What Redis can do here: wake-ups, where `redis_url` is set; and what its errors mean, which needs no client."""
