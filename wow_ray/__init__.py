@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager as _Opened
 
 from wow_ray.app import App
 from wow_ray.app import install_connector as _install_connector
+from wow_ray.bulkhead import Bulkhead
 from wow_ray.errors import (
     AppendError,
     BulkheadFullError,
@@ -37,6 +38,7 @@ __all__ = [
     "AggregateRef",
     "App",
     "AppendError",
+    "Bulkhead",
     "BulkheadFullError",
     "Category",
     "CommandBusyError",

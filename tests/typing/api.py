@@ -10,6 +10,7 @@ from wow_ray import (
     Aggregate,
     AggregateRef,
     App,
+    Bulkhead,
     Category,
     Commit,
     Event,
@@ -82,6 +83,28 @@ async def buyers() -> AsyncIterator[Buyers]:
 def carrier(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - the form of a classifier
     """Have an opinion on one kind of error."""
     return Category.BACKPRESSURE if isinstance(error, CarrierBusyError) else None
+
+
+@app.classifier
+async def account(error: BaseException, subscription: str) -> Category | None:
+    """Look something up before having an opinion."""
+    return Category.UNRECOVERABLE if subscription and isinstance(error, UnknownBuyerError) else None
+
+
+carrier_calls = Bulkhead(10, wait="2s", name="carrier")
+
+
+@carrier_calls
+async def call_carrier(parcel: str) -> int:
+    """Call a client, ten calls at once at most."""
+    async with carrier_calls as room:
+        assert_type(room, Bulkhead)
+    return len(parcel)
+
+
+async def call_it() -> None:
+    """Call what is in a bulkhead as if it were not."""
+    assert_type(await call_carrier("p-1"), int)
 
 
 @app.reactor
