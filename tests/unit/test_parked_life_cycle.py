@@ -211,7 +211,7 @@ def test_a_success_drains_on_and_each_event_done_moves_the_mark_durably() -> Non
     """P6, D6: right behind the event, with fresh counts and no error."""
     row = life.advanced(failed_then_begun(), 3, 0, 17, T0)
 
-    assert (row.state, row.draining, row.begun) == (State.RETRYING, True, False)
+    assert (row.state, row.draining, row.begun) == (State.RETRYING, True, True)
     assert (row.stopped, row.stopped_position) == ((3, 1), 18)
     assert (row.attempts, row.backpressure, row.retries, row.failure, row.first_cause) == (0, 0, 0, None, None)
     assert life.advanced(row, 4, 0, 23, T0).stopped == (4, 1)

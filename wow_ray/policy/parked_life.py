@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, assert_never
+from typing import assert_never
 
 from wow_ray.failure import Category, Failure
-from wow_ray.policy.budget import ParkedRetries, jitter_up, wait
-from wow_ray.policy.parked_row import FOR_A_PERSON, OPEN, Cause, Place, Reason, Row, State, Stop
+from wow_ray.policy.budget import ParkedRetries, jitter_up
+from wow_ray.policy.parked_changes import changed, fresh, moved, standing
+from wow_ray.policy.parked_row import OPEN, Cause, Place, Reason, Row, State, Stop
+from wow_ray.policy.suspicion import DEATHS, passed_by
 
 
 def parked(place: Place, stop: Stop, cause: Cause, *, now: datetime, dice: float, limits: ParkedRetries) -> Row:
@@ -31,8 +33,8 @@ def parked(place: Place, stop: Stop, cause: Cause, *, now: datetime, dice: float
     a reason that is `FOR_A_PERSON`, or when there are no automatic retries, `EXHAUSTED` with nothing due (D1, P14).
     A row that is `NOT_ENDING` is `PARKED`, but must not be begun while the old call may still run.
     """
-    state, due = _standing(cause.reason, 0, now, dice, limits)
-    return replace(_fresh(place, stop, cause, state=state, due=due, now=now), told=True)
+    state, due = standing(cause.reason, 0, now, dice, limits)
+    return replace(fresh(place, stop, cause, state=state, due=due, now=now), told=True)
 
 
 def spilled(place: Place, stop: Stop, cause: Cause, due: datetime, now: datetime) -> Row:
@@ -41,14 +43,14 @@ def spilled(place: Place, stop: Stop, cause: Cause, due: datetime, now: datetime
     The budgets in `cause` go on counting; `reason` says which of them is being spent. `due` = `now` for one that
     merely has too many events waiting.
     """
-    return _fresh(place, stop, cause, state=State.WAITING, due=due, now=now)
+    return fresh(place, stop, cause, state=State.WAITING, due=due, now=now)
 
 
 def spilled_again(row: Row, stop: Stop, cause: Cause, due: datetime, now: datetime) -> Row:
     """Put a draining row back to `WAITING` until `due`, its budgets as in `cause`; the mark moves up to `stop`."""
     if not row.draining:
         raise ValueError(f"row {row.id} is {row.state} and does not drain; only a drain can spill")
-    return _moved(row, stop, cause, now, state=State.WAITING, reason=cause.reason, next_due=due)
+    return moved(row, stop, cause, now, state=State.WAITING, reason=cause.reason, next_due=due)
 
 
 def begin(row: Row, now: datetime) -> Row:
@@ -58,11 +60,11 @@ def begin(row: Row, now: datetime) -> Row:
     kept; a draining row goes on. Everything else is refused: above all `EXHAUSTED` (P8) and what is not due.
     """
     if row.draining:
-        return _changed(row, now, begun=True)
+        return changed(row, now, begun=True)
     if not row.is_due(now):
         raise ValueError(f"row {row.id} is {row.state}, due {row.next_due}: no call of it may begin at {now}")
     due = row.next_due if row.state is State.PARKED else None
-    return _changed(row, now, state=State.RETRYING, begun=True, next_due=due)
+    return changed(row, now, state=State.RETRYING, begun=True, next_due=due)
 
 
 def failed(
@@ -84,22 +86,30 @@ def failed(
     """
     if row.state is not State.RETRYING or row.draining:
         raise ValueError(f"row {row.id} is {row.state}, draining={row.draining}: no parked retry of it runs")
-    standing: tuple[State, datetime | None] = (State.EXHAUSTED, None)
+    stands: tuple[State, datetime | None] = (State.EXHAUSTED, None)
     retries, reason = row.retries + 1, row.reason
     match category:
         case Category.SYSTEMIC | Category.BACKPRESSURE:
             delay = jitter_up(max(limits.initial_delay, retry_after or 0.0), dice, None)
-            standing, retries = (State.PARKED, now + timedelta(seconds=delay)), row.retries
+            stands, retries = (State.PARKED, now + timedelta(seconds=delay)), row.retries
         case Category.UNRECOVERABLE:
             reason = Reason.UNRECOVERABLE
         case Category.RECOVERABLE:
-            standing = _standing(reason, retries, now, dice, limits)
+            stands = standing(reason, retries, now, dice, limits)
         case _:
             assert_never(category)
     first = row.first_cause or failure
-    state, due = standing
-    return _changed(
-        row, now, state=state, next_due=due, retries=retries, reason=reason, failure=failure, first_cause=first
+    state, due = stands
+    return changed(
+        row,
+        now,
+        state=state,
+        next_due=due,
+        retries=retries,
+        reason=reason,
+        failure=failure,
+        first_cause=first,
+        suspicions=0,
     )
 
 
@@ -107,11 +117,12 @@ def advanced(row: Row, version: int, sequence: int, position: int, now: datetime
     """Record that the event at (version, sequence), in the log at `position`, is done or passed over (P6).
 
     The mark moves right behind it, every count starts fresh, errors are forgotten (the history has them), and the row
-    drains on. Refused for an event before the mark and for a row that is not `RETRYING`.
+    drains on: with a call still begun, unless it is under suspicion, when each call is begun for itself (H10). Refused
+    for an event before the mark and for a row that is not `RETRYING`.
     """
     if row.state is not State.RETRYING or (version, sequence) < row.stopped:
         raise ValueError(f"row {row.id} is {row.state} at {row.stopped}: it cannot have done {version, sequence}")
-    return _changed(
+    return changed(
         row,
         now,
         stopped_version=version,
@@ -123,6 +134,8 @@ def advanced(row: Row, version: int, sequence: int, position: int, now: datetime
         backpressure=0,
         retries=0,
         next_due=None,
+        begun=row.begun and not row.suspicions,
+        suspicions=passed_by(row.suspicions),
     )
 
 
@@ -136,11 +149,11 @@ def stopped_again(row: Row, stop: Stop, cause: Cause, *, now: datetime, dice: fl
     """
     same = (stop.version, stop.sequence) == row.stopped
     if same and row.state in {State.PARKED, State.EXHAUSTED}:
-        return _changed(row, now, failure=cause.failure)
+        return changed(row, now, failure=cause.failure)
     retries = 0 if not same else row.retries + (row.state is State.RETRYING and not row.draining)
-    state, due = _standing(cause.reason, retries, now, dice, limits)
-    moved = _moved(row, stop, cause, now, state=state, reason=cause.reason, next_due=due, skip_through=None, told=True)
-    return replace(moved, retries=retries)
+    state, due = standing(cause.reason, retries, now, dice, limits)
+    again = moved(row, stop, cause, now, state=state, reason=cause.reason, next_due=due, skip_through=None, told=True)
+    return replace(again, retries=retries)
 
 
 def resume(row: Row, now: datetime) -> Row:
@@ -171,23 +184,38 @@ def given_back(row: Row, now: datetime) -> Row:
     if row.state is not State.RETRYING:
         raise ValueError(f"row {row.id} is {row.state}: no call of it runs")
     if row.draining:
-        return _changed(row, now)
-    return _changed(row, now, state=State.PARKED, next_due=now)
+        return changed(row, now)
+    return changed(row, now, state=State.PARKED, next_due=now)
 
 
-def interrupted(row: Row, now: datetime, limits: ParkedRetries) -> Row:
-    """Judge a row as a new owner finds it after an unclean end (H5, H10).
+def interrupted(row: Row, now: datetime, limits: ParkedRetries, crash: Failure | None = None) -> Row:
+    """Judge a row as a new owner finds it after an end that was no stop (H5, H10).
 
     A call found begun counts as one retry: a parked retry is then due after the next longer wait, a drain goes on by
-    itself, either is `EXHAUSTED` when that was the last. Any other row is answered as it is, etag and all.
+    itself, either is `EXHAUSTED` when that was the last. With `crash`, which says that the process died, it counts as
+    one suspicion as well, and the third makes the row `CRASHED_WORKER`, with `crash` as its failure (P15). Any other
+    row is answered as it is, etag and all.
     """
     if row.state is not State.RETRYING or not row.begun:
         return row
-    retries = row.retries + 1
+    retries, suspicions = row.retries + 1, row.suspicions + (crash is not None)
+    if crash is not None and suspicions >= DEATHS:
+        return changed(
+            row,
+            now,
+            state=State.EXHAUSTED,
+            reason=Reason.CRASHED_WORKER,
+            next_due=None,
+            retries=retries,
+            failure=crash,
+            first_cause=row.first_cause or crash,
+            suspicions=suspicions,
+            told=True,
+        )
     if row.draining and retries < limits.max_retries:
-        return _changed(row, now, retries=retries)
-    state, due = _standing(row.reason, retries, now, 0.0, limits)
-    return _changed(row, now, state=state, next_due=due, retries=retries)
+        return changed(row, now, retries=retries, suspicions=suspicions)
+    state, due = standing(row.reason, retries, now, 0.0, limits)
+    return changed(row, now, state=state, next_due=due, retries=retries, suspicions=suspicions)
 
 
 def ended(row: Row, now: datetime, outcome: State | None = None) -> Row:
@@ -201,91 +229,24 @@ def ended(row: Row, now: datetime, outcome: State | None = None) -> Row:
     drained = row.state is State.RETRYING or outcome in {State.RESET, State.NOTHING_TO_READ}
     if outcome in OPEN or row.state not in OPEN or not drained:
         raise ValueError(f"row {row.id} is {row.state} and cannot end as {outcome}")
-    return _changed(row, now, state=outcome, next_due=None)
+    return changed(row, now, state=outcome, next_due=None)
 
 
 def held_back(row: Row, now: datetime) -> Row:
     """Stop an open row on purpose: `EXHAUSTED`, reason `OPERATOR`, errors kept (H41). A running drain stops as well."""
-    return _changed(row, now, state=State.EXHAUSTED, reason=Reason.OPERATOR, next_due=None, told=True)
+    return changed(row, now, state=State.EXHAUSTED, reason=Reason.OPERATOR, next_due=None, told=True)
 
 
 def hurried(row: Row, now: datetime) -> Row:
     """Make the next call of a `PARKED` or `WAITING` row due at once; it counts as if it had come in its time."""
     if row.state not in {State.PARKED, State.WAITING}:
         raise ValueError(f"row {row.id} is {row.state}; only a row that waits for its time can be hurried")
-    return _changed(row, now, next_due=now)
-
-
-def _standing(
-    reason: Reason, retries: int, now: datetime, dice: float, limits: ParkedRetries
-) -> tuple[State, datetime | None]:
-    """Answer how a row stands that has used so many retries: parked with the next due, or waiting for a person."""
-    if reason in FOR_A_PERSON or retries >= limits.max_retries:
-        return State.EXHAUSTED, None
-    delay = wait(limits.initial_delay, limits.multiplier, limits.max_delay, retries + 1)
-    return State.PARKED, now + timedelta(seconds=jitter_up(delay, dice, limits.max_delay))
-
-
-def _fresh(place: Place, stop: Stop, cause: Cause, *, state: State, due: datetime | None, now: datetime) -> Row:
-    """Make a new row."""
-    return Row(
-        id=place.id,
-        group=place.group,
-        subscription=stop.subscription,
-        slot=place.slot,
-        aggregate=place.aggregate,
-        aggregate_id=place.aggregate_id,
-        state=state,
-        reason=cause.reason,
-        stopped_version=stop.version,
-        stopped_sequence=stop.sequence,
-        stopped_position=stop.position,
-        failure=cause.failure,
-        first_cause=cause.first or cause.failure,
-        attempts=cause.attempts,
-        backpressure=cause.backpressure,
-        retries=0,
-        next_due=due,
-        begun=False,
-        skip_through=None,
-        etag=1,
-        parked_at=now,
-        updated_at=now,
-    )
-
-
-def _changed(row: Row, now: datetime, **changes: Any) -> Row:  # noqa: ANN401 - the fields of a row, checked by it
-    """Answer the open row changed, with the next etag and, unless `begun` is among the changes, no call running."""
-    if row.state not in OPEN:
-        raise ValueError(f"row {row.id} ended as {row.state}; nothing changes it any more")
-    return replace(row, **{"begun": False, "etag": row.etag + 1, "updated_at": now, **changes})
-
-
-def _moved(row: Row, stop: Stop, cause: Cause, now: datetime, **changes: Any) -> Row:  # noqa: ANN401 - as _changed
-    """Answer the row stopped at `stop` for `cause`; the first cause is kept only at the same event."""
-    mark = (stop.version, stop.sequence)
-    if mark < row.stopped:
-        raise ValueError(f"row {row.id} is stopped at {row.stopped}; it cannot go back to {mark}")
-    first = cause.first or cause.failure
-    return _changed(
-        row,
-        now,
-        subscription=stop.subscription,
-        stopped_version=stop.version,
-        stopped_sequence=stop.sequence,
-        stopped_position=stop.position,
-        failure=cause.failure,
-        first_cause=(row.first_cause or first) if mark == row.stopped else first,
-        attempts=cause.attempts,
-        backpressure=cause.backpressure,
-        retries=row.retries if mark == row.stopped else 0,
-        **changes,
-    )
+    return changed(row, now, next_due=now)
 
 
 def _drained_from_mark(row: Row, now: datetime, *, skip_through: tuple[int, int] | None) -> Row:
     """Answer the row as a drain from its mark, every count fresh."""
-    return _changed(
+    return changed(
         row,
         now,
         state=State.RETRYING,
@@ -294,5 +255,6 @@ def _drained_from_mark(row: Row, now: datetime, *, skip_through: tuple[int, int]
         retries=0,
         next_due=None,
         skip_through=skip_through,
+        suspicions=0,
         told=True,
     )

@@ -95,7 +95,8 @@ class Row:
     on it. `next_due` is by the store's clock: set while `WAITING` or `PARKED`, and kept while the single call of a
     parked retry runs. `begun`: a call of it has been begun and its end is not recorded. `skip_through`: an operator
     asked to pass over the held events up to and including this (version, sequence). `told`: people were told of it; a
-    row that only ever waited within its budget begins and ends silently (P0).
+    row that only ever waited within its budget begins and ends silently (P0). `suspicions`: how often the process died
+    during the call at the mark; after any, each event of the drain is begun for itself, and alone (P15, H10).
     """
 
     id: str
@@ -121,6 +122,7 @@ class Row:
     parked_at: datetime
     updated_at: datetime
     told: bool = False
+    suspicions: int = 0
 
     @property
     def stopped(self) -> tuple[int, int]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wow_ray.failure import Failure
     from wow_ray.policy.parked import Row
     from wow_ray.policy.progress import Mark
+    from wow_ray.policy.suspicion import Start, Trying
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class SlotLoaded:
     `marks` by group number, for every group known to the store (a group without progress of its own stands at its
     registered start); `settled` are positions of effectively-once calls not yet folded, by group number; `held` are
     the open rows' (group name, aggregate, aggregate id); `live` are the rows that go on by themselves: `waiting` and
-    `retrying`.
+    `retrying`. `trying` is what the former owner marked, as it left it; `crashed`: that owner's process died (P15).
     """
 
     slot: int
@@ -71,14 +72,20 @@ class SlotLoaded:
     settled: dict[int, frozenset[int]]
     held: tuple[tuple[str, str, str], ...]
     live: tuple[Row, ...]
+    trying: tuple[Trying, ...] = ()
+    crashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """Slots now owned, and the store's time when they were loaded."""
+    """Slots now owned, the store's time when they were loaded, and how the partition's former starts ended.
+
+    `starts` oldest first, at most the last 20.
+    """
 
     slots: tuple[SlotLoaded, ...]
     now: datetime
+    starts: tuple[Start, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,7 @@ class SlotWrite:
 
     Rows are absolute states by id (the last one wins), so a batch may be sent again unchanged (H26). `folded` are
     settled markers now contained in `marks`; exactly these are deleted (H4). `marks` holds every group the slot
-    knows, also those of other programs.
+    knows, also those of other programs. `trying` is all that is marked in the slot from now on, `None` = unchanged.
     """
 
     slot: int
@@ -127,6 +134,7 @@ class SlotWrite:
     attempts: tuple[AttemptNote, ...] = ()
     intents: tuple[IntentDone, ...] = ()
     notices: tuple[Notice, ...] = ()
+    trying: tuple[Trying, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +174,10 @@ class SlotStore(Protocol):
 
         All or nothing. Waits for commits of the old owner that are under way; one that hangs for 2 s has its
         connections ended (H8).
+
+        Notes the start of this owner, and how present owners that did not release their slots have ended: `UNCLEAN`
+        when it is known that the process died; `EXCUSED` when that is not known (a lost node, one that is cut off),
+        when the process goes on as this owner, and after `excuse` (P15).
         """
         ...
 
@@ -190,7 +202,17 @@ class SlotStore(Protocol):
         ...
 
     async def release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
-        """Commit and give the slots up at once, so that a successor need not wait for the lease."""
+        """Commit and give the slots up at once, so that a successor need not wait for the lease.
+
+        The owner's start has ended `CLEAN` then, also where nothing is written or some slots are kept.
+        """
+        ...
+
+    async def excuse(self, partition: str) -> None:
+        """Have the partition's present start end `EXCUSED`, however it ends: somebody is about to kill it (H10).
+
+        Nothing happens when its start has ended, or there was none. Raises `StoreUnavailableError`.
+        """
         ...
 
 

@@ -82,5 +82,6 @@ class MemoryLease:
         await self._server.faults.enter("lease.stop")
         if self._owner_id is not None:
             self.on_lost = lambda: None
+            self._server.starts.silent(self._owner_id, self._server.now())
             self._server.leases.end(self._owner_id)
         await self._server.faults.leave("lease.stop")

@@ -12,9 +12,11 @@ from wow_ray.adapters.memory.leases import Leases
 from wow_ray.adapters.memory.log import Appending, Log
 from wow_ray.adapters.memory.registry import Registry
 from wow_ray.adapters.memory.rows import Rows
+from wow_ray.adapters.memory.starts import Starts
 from wow_ray.errors import AppendError, FencedError
 from wow_ray.policy.plan import Plan
 from wow_ray.policy.progress import Mark, unpack
+from wow_ray.policy.suspicion import Trying
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.pauses import Pause
 from wow_ray.ports.slots import Owner
@@ -32,6 +34,7 @@ class SlotState:
     progress: bytes = b""
     progress_epoch: int = -1
     settled: dict[int, set[int]] = field(default_factory=dict)
+    trying: tuple[Trying, ...] = ()
 
 
 class Server:
@@ -45,6 +48,7 @@ class Server:
         self.leases = Leases()
         self.registry = Registry()
         self.rows = Rows(self.registry)
+        self.starts = Starts()
         self.plan: Plan | None = None
         self.pauses: list[Pause] = []
         self.slots = [SlotState() for _ in range(slots)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,14 +42,20 @@ class MemorySlotStore:
         await server.faults.enter("slots.acquire")
         while any(self._defended(slot, owner) for slot in slots):
             await server.leases.changed()
-        for slot in slots:
-            before = server.slots[slot].owner
+        now, starts = server.now(), server.starts
+        former = {slot: server.slots[slot].owner for slot in slots}
+        for slot, before in former.items():
             if before is not None and before.id != owner.id:
                 server.leases.overtaken(before.id)
+                starts.overtaken(before, owner, now)
             server.slots[slot].epoch += 1
             server.slots[slot].owner = owner
+        starts.began(owner, now)
         rows = self._open_rows_by_slot()
-        acquired = Acquired(tuple(self._loaded(slot, rows.get(slot, [])) for slot in slots), server.now())
+        loaded = [
+            replace(self._loaded(slot, rows.get(slot, [])), crashed=starts.crashed(former[slot])) for slot in slots
+        ]
+        acquired = Acquired(tuple(loaded), now, starts.of(owner))
         await server.faults.leave("slots.acquire")
         return acquired
 
@@ -87,6 +94,10 @@ class MemorySlotStore:
         """See the port."""
         await self._server.faults.run("slots.release", lambda: self._release(writes, owner))
 
+    async def excuse(self, partition: str) -> None:
+        """See the port."""
+        await self._server.faults.run("slots.excuse", lambda: self._server.starts.excuse(partition))
+
     def _register(
         self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None
     ) -> dict[str, GroupRegistered]:
@@ -120,6 +131,7 @@ class MemorySlotStore:
             settled={number: frozenset(positions) for number, positions in state.settled.items() if positions},
             held=tuple((row.group, row.aggregate, row.aggregate_id) for row in rows),
             live=tuple(row for row in rows if row.state in _GOES_ON),
+            trying=state.trying,
         )
 
     def _commit(self, writes: Sequence[SlotWrite]) -> datetime:
@@ -132,6 +144,7 @@ class MemorySlotStore:
         for write, packed in zip(writes, progress, strict=True):
             state = server.slots[write.slot]
             state.progress, state.progress_epoch = packed, state.epoch
+            state.trying = state.trying if write.trying is None else write.trying
             for group, position in write.folded:
                 state.settled.get(group, set()).discard(position)
             server.rows.apply(write, now)
@@ -140,6 +153,7 @@ class MemorySlotStore:
     def _release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
         """Commit, then let the slots have no owner; sent again it finds nothing left to do."""
         self._commit(writes)
+        self._server.starts.released(owner, self._server.now())
         for write in writes:
             state = self._server.slots[write.slot]
             if state.owner is not None and state.owner.id == owner.id:

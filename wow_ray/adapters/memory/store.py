@@ -108,6 +108,7 @@ class MemoryStore:
 
         It may begin no call any more, and a successor that waits for its slots gets them.
         """
+        self._server.starts.silent(owner_id, self._server.now())
         self._server.leases.end(owner_id)
 
     def rewind(self, slot: int, to: int) -> None:

@@ -26,6 +26,7 @@ async def write_all(session: Session, writes: Sequence[SlotWrite]) -> datetime:
     folded = [(write.slot, group, position) for write in writes for group, position in write.folded]
     if folded:
         await session.fetch("fold", *map(list, zip(*folded, strict=True)))
+    await _put_trying(session, writes)
     await _put_rows(session, writes)
     await _tell(session, writes)
     return now
@@ -50,6 +51,19 @@ def _packed(write: SlotWrite) -> bytes:
     except ValueError as error:
         msg = f"the marks of slot {write.slot} cannot be stored: {error}"
         raise StoreDataError(msg) from error
+
+
+async def _put_trying(session: Session, writes: Sequence[SlotWrite]) -> None:
+    """Write what is marked, where that has changed; nothing is, while all is well."""
+    anew = [write for write in writes if write.trying is not None]
+    if not anew:
+        return
+    await session.fetch("forget_trying", [write.slot for write in anew])
+    marked = [
+        (write.slot, one.group, one.position, one.charges, one.trying) for write in anew for one in write.trying or ()
+    ]
+    if marked:
+        await session.fetch("put_trying", *map(list, zip(*marked, strict=True)))
 
 
 async def _put_rows(session: Session, writes: Sequence[SlotWrite]) -> None:

@@ -55,6 +55,7 @@ def row_of(record: asyncpg.Record) -> Row:
         parked_at=record["parked_at"],
         updated_at=record["updated_at"],
         told=record["told"],
+        suspicions=record["suspicions"],
     )
 
 
@@ -164,6 +165,7 @@ def _row_record(row: Row) -> dict[str, Any]:
         "parked_at": row.parked_at.isoformat(),
         "updated_at": row.updated_at.isoformat(),
         "told": row.told,
+        "suspicions": row.suspicions,
         **_failure_record(row.failure, ""),
         **_failure_record(row.first_cause, "first_"),
     }

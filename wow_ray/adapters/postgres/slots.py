@@ -70,11 +70,16 @@ class PostgresSlotStore:
 
     async def release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
         """See the port."""
-        if not writes:
-            return
         async with self._sessions.use() as session, session.connection.transaction(isolation="read_committed"):
-            await write_all(session, writes)
-            await session.fetch("give_up", [write.slot for write in writes], owner.id)
+            if writes:
+                await write_all(session, writes)
+                await session.fetch("give_up", [write.slot for write in writes], owner.id)
+            await session.fetch("end_clean", owner.id)
+
+    async def excuse(self, partition: str) -> None:
+        """See the port."""
+        async with self._sessions.use() as session:
+            await session.fetch("excuse_start", partition)
 
     async def close(self) -> None:
         """End the session."""

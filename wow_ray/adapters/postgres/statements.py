@@ -35,6 +35,7 @@ ROW = [
     "parked_at",
     "updated_at",
     "told",
+    "suspicions",
     "category",
     "source",
     "type",
@@ -90,7 +91,7 @@ PAUSE = [
 ]
 """The columns of a pause besides its id."""
 
-SUBJECTS = ("effects", "ledger", "log", "overview", "pauses", "plans", "schema", "slots", "wakes")
+SUBJECTS = ("effects", "ledger", "log", "overview", "pauses", "plans", "schema", "slots", "starts", "wakes")
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 _PART = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)", re.MULTILINE)

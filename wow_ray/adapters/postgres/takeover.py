@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
+from wow_ray.adapters.postgres import endings
 from wow_ray.adapters.postgres.connect import Database, Session, Sessions
 from wow_ray.adapters.postgres.loading import load
 from wow_ray.adapters.postgres.processes import is_dead
@@ -63,13 +64,16 @@ class _Taking:
         async with session.connection.transaction(isolation="read_committed"):
             self.backend = (await session.one("own_backend"))["pid"]
             locked = await session.fetch("lock_slots", slots)
-            present = sorted({row["owner"] for row in locked} - {None, owner.id})
+            owners = {row["slot"]: row["owner"] for row in locked}
+            present = sorted(set(owners.values()) - {None, owner.id})
             await session.fetch("lock_owners", present)
             if await _defenders(session, owner, slots):
                 return None
+            died = await endings.judge(session, present, owner)
             await session.fetch("end_leases", present)
             await session.fetch("raise_epochs", slots, owner.id, owner.partition)
-            return await load(session, slots)
+            starts = await endings.begin(session, owner)
+            return await load(session, slots, {slot for slot in owners if owners[slot] in died}, starts)
 
 
 async def _unhung(taking: _Taking, database: Database) -> Acquired | None:

@@ -36,6 +36,7 @@ for _module in (
     "rows",
     "slots",
     "suite",
+    "suspecting",
     "wakes",
 ):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")

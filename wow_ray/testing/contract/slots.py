@@ -20,6 +20,7 @@ from wow_ray.testing.contract.registering import Registering
 from wow_ray.testing.contract.resetting import Resetting
 from wow_ray.testing.contract.rows import Owning, a_failure, owning, reloaded
 from wow_ray.testing.contract.suite import Suite
+from wow_ray.testing.contract.suspecting import Suspecting
 
 
 class Committing(Suite):
@@ -236,7 +237,7 @@ class Committing(Suite):
         assert loaded.settled == {partition.group(): frozenset({13})}
 
 
-class SlotsContract(Registering, Leasing, Committing, Resetting):
+class SlotsContract(Registering, Leasing, Committing, Resetting, Suspecting):
     """The whole contract of `SlotStore` and `Lease`."""
 
 
