@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.unit.actors.local import LocalFleet, LocalSite, fleet_of
+from tests.unit.pausing import end, pause
 from tests.unit.runtime.desk import Desk, Door, Paid, StubbornDoor, TooBusy, order
 from tests.waiting import until
 from wow_ray import App, Category, Event, ReactContext, StateEvent, on_event, retry
@@ -349,3 +350,29 @@ async def test_the_processor_waits_for_classifiers_where_the_error_is() -> None:
     await actor.close()
     assert reply is not None
     assert (reply.failure.category, reply.failure.source) == (Category.UNRECOVERABLE, "classifier:looked_up")
+
+
+async def test_a_call_that_waits_for_its_process_does_not_begin_once_its_group_is_paused() -> None:
+    """H44: two are in their calls, others wait for a turn; after the pause those end, and no other is begun."""
+    desk = Desk()
+    async with fleet_of(heavy, desk, hire=Hired) as fleet:
+        await running(fleet)
+        ids = [f"o-{number}" for number in range(8)]
+        for each in ids:
+            desk.next(each, desk.sleeping(1.5))
+        for each in ids:
+            await fleet.site.client.events.append(order(each), [Paid(cents=5)], expected_version=None)
+        await desk.clock.advance(1)
+        assert len(desk.calls) == 2
+        await pause(fleet.site.memory, "Scorer.on_paid")
+        await fleet.actors["shop-0"].wake()
+        await desk.clock.advance(1.1)
+        begun = len(desk.calls)
+        await desk.clock.advance(600)
+        assert len(desk.calls) == begun < 8
+        assert len(desk.done) == begun
+
+        await end(fleet.site.memory, "Scorer.on_paid")
+        await fleet.actors["shop-0"].wake()
+        await desk.clock.advance(20)
+        assert sorted(desk.done) == [(each, 1) for each in ids]
