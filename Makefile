@@ -49,8 +49,8 @@ check: $(STAMP) ## lint, format, types, import directions, sizes
 test: check ## everything: check, then each folder of tests
 	$(BIN)/python tests/run.py
 
-demo: $(STAMP) ## the example shop (KEEP=1: go on until Ctrl-C)
-	$(if $(KEEP),KEEP=$(KEEP)) $(BIN)/python -m examples.shop.demo
+demo: $(STAMP) ## the example shop on Ray (KEEP=1: go on until Ctrl-C)
+	$(BIN)/wow-ray demo $(if $(filter-out 0,$(KEEP)),--keep)
 
 soak: $(STAMP) ## the long run under load and failures
 	$(BIN)/python -m benchmarks soak

@@ -6,10 +6,14 @@ which ships the order (`ParcelDesk`); a shipped order is told to its buyer (`Shi
 """
 
 import logging
+import os
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Self
 
+from aiohttp import ClientSession
 from pydantic import BaseModel
 
 from wow_ray import (
@@ -28,10 +32,13 @@ from wow_ray.app import Client
 
 log = logging.getLogger("shop")
 
-app = App("shop")
+app = App("shop", settings={"subscriptions": {"ShipmentNotifier.on_order_shipped": {"concurrency": 1}}})
 order = Aggregate("order")  # its scope's owner is the buyer
 parcel = Aggregate("parcel")
 article = Aggregate("article")
+
+OUTSIDE = "SHOP_OUTSIDE"
+"""Where mail service and carrier are, as `http://host:port`; without it both only log."""
 
 
 # --- what happens -------------------------------------------------------------------------------------------------
@@ -108,20 +115,57 @@ class CarrierBusyError(Exception):
 
 
 class Buyers:
-    """Speaks to buyers. Stands in for a mail service, which would drop what it has sent under the same key."""
+    """Speaks to buyers. As it is, it logs."""
 
     async def tell(self, buyer: str, text: str, *, key: str) -> None:
-        """Send one message; raises `UnknownBuyerError`."""
+        """Send one message, once for each key; raises `UnknownBuyerError`."""
         log.info("to %s: %s (%s)", buyer, text, key)
 
 
+class MailService(Buyers):
+    """Buyers reached by a mail service."""
+
+    def __init__(self, http: ClientSession) -> None:
+        """Take the session."""
+        self.http = http
+
+    async def tell(self, buyer: str, text: str, *, key: str) -> None:
+        """See `Buyers`."""
+        async with self.http.post("/mail", json={"buyer": buyer, "text": text, "key": key}) as answer:
+            if answer.status == HTTPStatus.NOT_FOUND:
+                raise UnknownBuyerError(await answer.text())
+            answer.raise_for_status()
+
+
 class Carrier:
-    """Takes parcels. Stands in for a carrier's API, which answers a repeated key as it did the first time."""
+    """Takes parcels. As it is, it logs and takes all."""
 
     async def collect(self, parcel_id: str, grams: int, *, key: str) -> str:
-        """Hand a parcel over; answers its tracking number. Raises `ParcelRefusedError` or `CarrierBusyError`."""
+        """Hand a parcel over, once for each key; answers its tracking number.
+
+        Raises `ParcelRefusedError` or `CarrierBusyError`.
+        """
         log.info("parcel %s of %d g is collected (%s)", parcel_id, grams, key)
         return sha256(parcel_id.encode()).hexdigest()[:12]
+
+
+class CarrierService(Carrier):
+    """A carrier reached by its API, which answers a repeated key as it did the first time."""
+
+    def __init__(self, http: ClientSession) -> None:
+        """Take the session."""
+        self.http = http
+
+    async def collect(self, parcel_id: str, grams: int, *, key: str) -> str:
+        """See `Carrier`."""
+        async with self.http.post("/parcels", json={"parcel": parcel_id, "grams": grams, "key": key}) as answer:
+            said = await answer.text()
+            if answer.status == HTTPStatus.CONFLICT:
+                raise ParcelRefusedError(said)
+            if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+                raise CarrierBusyError(said)
+            answer.raise_for_status()
+            return said
 
 
 class Orders:
@@ -138,16 +182,28 @@ class Orders:
         )
 
 
+@asynccontextmanager
+async def _outside() -> AsyncIterator[ClientSession | None]:
+    """Open a session with the outside; `None` = there is none."""
+    if address := os.environ.get(OUTSIDE):
+        async with ClientSession(address) as http:
+            yield http
+    else:
+        yield None
+
+
 @app.provide
 async def buyers() -> AsyncIterator[Buyers]:
     """Open the mail service."""
-    yield Buyers()
+    async with _outside() as http:
+        yield Buyers() if http is None else MailService(http)
 
 
 @app.provide
 async def carrier() -> AsyncIterator[Carrier]:
     """Open the carrier."""
-    yield Carrier()
+    async with _outside() as http:
+        yield Carrier() if http is None else CarrierService(http)
 
 
 @app.provide
@@ -184,10 +240,10 @@ class ParcelDesk:
         await self.orders.shipped(event.body.order, shipped, buyer=event.scope.owner_id, key=ctx.invocation_key)
 
 
-@app.reactor
+@app.reactor(isolation="actor")
 @retry(max_attempts=3, initial_backoff="100ms", timeout="5s", unrecoverable=[UnknownBuyerError])
 class ShipmentNotifier:
-    """Tells buyers what is on its way."""
+    """Tells buyers what is on its way; on Ray in processes of its own, so a crash of one costs a call, no partition."""
 
     def __init__(self, buyers: Buyers) -> None:
         """Take the mail service."""

@@ -1,8 +1,9 @@
-"""The wheel: it holds the package and nothing else, and the shop runs from it in an environment of its own."""
+"""The wheel: it holds the package and the example, and the shop runs from it in an environment of its own."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -92,24 +93,31 @@ def _run(home: Path, folder: Path, program: str, *arguments: str, **environ: str
     return done.stdout
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    """Two folders at its top; every module and statement of the package, its migrations, and the mark of its types."""
+def test_the_wheel_holds_the_package_and_the_example_and_nothing_else(wheel: Path) -> None:
+    """Two folders at its top; every module and statement of the package, its migrations, and the mark of its types.
+
+    The example lies in the package, for `wow-ray demo`, as it is here but for its tests.
+    """
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
     tops = {name.split("/")[0] for name in names}
     ours = {name for name in names if name.startswith("wow_ray/")}
-    source = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "wow_ray").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    example = {ROOT / "examples" / "__init__.py", *_files(ROOT / "examples" / "shop")}
+    copied = {f"wow_ray/_demo/{path.relative_to(ROOT).as_posix()}" for path in example if path.name != "test_shop.py"}
+    source = {path.relative_to(ROOT).as_posix() for path in _files(ROOT / "wow_ray")}
 
     assert len(tops) == 2
     assert tops == {"wow_ray", f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"}
-    assert ours == source
+    assert ours == source | copied
     assert "wow_ray/py.typed" in ours
     assert "wow_ray/adapters/postgres/sql/log.sql" in ours
     assert "wow_ray/adapters/postgres/migrations/0001_log.sql" in ours
+    assert "wow_ray/_demo/examples/shop/tables.sql" in ours
+
+
+def _files(folder: Path) -> set[Path]:
+    """Give the files below a folder that somebody has written."""
+    return {path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
 
 
 def test_what_is_imported_is_what_was_installed(home: Path, shop: Path) -> None:
@@ -155,3 +163,39 @@ def test_the_shop_runs_from_the_wheel(home: Path, shop: Path, postgres_dsn: str,
     finally:
         dev.kill()
         dev.wait()
+
+
+def test_the_demo_runs_from_the_wheel_until_it_is_told_to_end(home: Path, place: Path) -> None:
+    """`wow-ray demo` in an empty folder: its processes import the example from the wheel and handle orders.
+
+    SIGTERM ends it as Ctrl-C does, with 130, and its folder is gone.
+    """
+    folder = place / "empty"
+    folder.mkdir()
+    output = place / "demo.said"
+    with output.open("wb") as said:
+        demo = subprocess.Popen(
+            [ROOT / "tests" / "netns.sh", home / "wow-ray", "demo"],
+            cwd=folder,
+            env=_environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+
+        def handles() -> bool:
+            text = output.read_text(encoding="utf-8")
+            assert demo.poll() is None, text
+            return re.search(r"[1-9]\d* of \d+ handled", text) is not None
+
+        until_blocking(handles, "the demo to handle orders", seconds=2 * SECONDS)
+        demo.send_signal(signal.SIGTERM)
+        assert demo.wait(SECONDS) == 130, output.read_text(encoding="utf-8")
+        text = output.read_text(encoding="utf-8")
+        assert "Traceback" not in text
+        (state,) = re.findall(r"a private Postgres in (\S+)/postgres", text)
+        assert not Path(state).exists()
+    finally:
+        demo.kill()
+        demo.wait()

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
+from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
 from wow_ray.cli.looking import status, subscriptions
@@ -28,6 +29,7 @@ program = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+program.command("demo")(demo)
 program.command("dev")(dev)
 program.command("run")(run)
 program.command("up")(up)

@@ -11,7 +11,7 @@ from wow_ray.events import NewCommit
 
 ARTICLES = 40
 BUYERS = 300
-DELIVERIES = 5
+DELIVERIES = 15
 
 
 @dataclass(frozen=True, slots=True)

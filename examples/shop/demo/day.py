@@ -1,28 +1,27 @@
-"""One day of the shop: deliveries, orders, trouble, repairs, closing; and what is known of it in the end."""
+"""One day of the shop: deliveries, orders, a blow, trouble, repairs, closing; and what is known of it in the end."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import asyncpg
 
+from examples.shop.demo.blow import Blow, recovered, strike
+from examples.shop.demo.crew import Crew, working
 from examples.shop.demo.customers import Plan
 from examples.shop.demo.desk import Desk
 from examples.shop.demo.postgres import Place
 from examples.shop.demo.proof import Evidence, Skipped, place_of
 from examples.shop.demo.screen import Screen, Standing
 from examples.shop.demo.witness import Witness
-from examples.shop.shop import Buyers, Carrier, app, order
+from examples.shop.shop import app, order
 from examples.shop.world import World
-from wow_ray.cluster import SystemClock, database_of, open_operations, open_service, settings_of
+from wow_ray.cluster import SystemClock
 from wow_ray.ops import ParkedView
 from wow_ray.ports.event_log import EventStore
-from wow_ray.runtime.service import Service
 
-PARTITIONS = 2
-"""As many as there are cores in a small machine; both run in this process."""
 AT_ONCE = 20
 """Orders appended together."""
 PAUSE = 0.05
@@ -31,6 +30,8 @@ PATIENCE = 60.0
 """Seconds within which everything that can be handled is handled, on any machine."""
 LOOK = 0.2
 """Seconds between two looks at how far it is."""
+MIDDLE = 0.4
+"""The share of all that is to be handled after which a process is killed."""
 
 
 class Day:
@@ -55,51 +56,65 @@ class Day:
 
     async def live(self) -> Evidence:
         """Live through it, from the first delivery to the closing; answers what the checker is to look at."""
-        async with app.connect(self.place.dsn) as client:
+        async with app.connect(self.place.database.dsn) as client:
             await client.store.append_many(self.plan.deliveries)
         self._appended = len(self.plan.deliveries)
-        self.screen.say(f"{self._appended} deliveries lie in the log already. The handlers start, the orders come in.")
-        self._opened = self.clock.monotonic()
-        async with self.working() as (service, desk):
+        self.screen.say(f"{self._appended} deliveries lie in the log already. The processes of the shop start.")
+        async with working(self.place) as crew:
+            self._opened = self.clock.monotonic()
+            self.screen.say(f"{len(crew.plan.partitions)} partitions run, a process each. The orders come in.")
             with self.screen.following():
-                await self._trade(service, desk)
-            await self._repair(service, desk)
+                blow = await self._trade(crew)
+            await self._repair(crew)
             with self.screen.following():
-                await self._follow(desk, 0)
+                await self._follow(crew.desk, 0)
             self.seconds = self.clock.monotonic() - self._opened
-            evidence = await self._evidence(service)
+            evidence = await self._evidence(crew, blow)
+        return await self._reopened(evidence)
+
+    async def _reopened(self, evidence: Evidence) -> Evidence:
+        """Open once more, with new processes and nothing new to do."""
+        self.screen.say("The shop is closed: everything is drained, every process ended. It opens once more.")
+        self.witness.look()
         calls = self.witness.calls.total()
-        async with self.working() as (_, desk):
+        async with working(self.place) as crew:
             await self.clock.sleep(1.0)
-            status = await desk.operations.status()
+            status = await crew.desk.operations.status()
+        self.witness.look()
         restarted = self.witness.calls.total() - calls
         left = status.lag + sum(status.open_rows.values())
         return replace(evidence, left=left, calls_after_restart=restarted)
 
-    @asynccontextmanager
-    async def working(self) -> AsyncIterator[tuple[Service, Desk]]:
-        """Run the shop during the block, with an operator; should it end by itself, so does the block."""
-        settings = settings_of(app)
-        outside = {Buyers: self.world.mail, Carrier: self.world.depot}
-        spec = app.resolved(settings, overridden=outside)
-        database = database_of(settings, app.context, dsn=self.place.dsn)
-        async with (
-            open_service(spec, settings, database, partitions=PARTITIONS, overrides=outside) as service,
-            open_operations(database, spec) as operations,
-            _until_over(service),
-        ):
-            yield service, Desk(operations)
-
-    async def _trade(self, service: Service, desk: Desk) -> None:
+    async def _trade(self, crew: Crew) -> Blow:
         """Take the orders, and follow until everything is handled that can be without help."""
-        taking = asyncio.ensure_future(self._take(service.client.events))
+        taking = asyncio.ensure_future(self._take(crew.store))
+        hitting = asyncio.ensure_future(self._hit(crew))
         try:
-            await self._follow(desk, self.plan.blocked())
+            await self._follow(crew.desk, self.plan.blocked())
             await taking
+            return await hitting
         finally:
-            taking.cancel()
+            for task in (taking, hitting):
+                task.cancel()
             with suppress(asyncio.CancelledError):
-                await taking
+                await asyncio.gather(taking, hitting)
+
+    async def _hit(self, crew: Crew) -> Blow:
+        """Kill a process in the middle of it all, and tell when another one goes on."""
+        middle = MIDDLE * sum(self.plan.wanted().values())
+        while self.witness.handled.total() < middle:
+            await self.clock.sleep(LOOK)
+        blow = await strike(crew, self.clock)
+        self.screen.alarm(
+            f"Process {blow.pid} of {blow.partition}, owner of {len(blow.slots)} slots, is killed: SIGKILL."
+        )
+        blow = await recovered(blow, crew, self.witness, self.clock)
+        if blow.successor:
+            self.screen.alarm(
+                f"Process {blow.successor} of {blow.partition} handles again {blow.seconds:.1f} s after that; "
+                f"meanwhile the other partition handled {blow.meanwhile} events."
+            )
+        return blow
 
     async def _take(self, store: EventStore) -> None:
         for first in range(0, len(self.plan.orders), AT_ONCE):
@@ -108,8 +123,9 @@ class Day:
             self._appended += len(commits)
             await self.clock.sleep(PAUSE)
 
-    async def _repair(self, service: Service, desk: Desk) -> None:
+    async def _repair(self, crew: Crew) -> None:
         """Set right what no retry can and resume it; pass over what stays wrong for good."""
+        desk = crew.desk
         rows = await desk.look()
         self.parked.update(row.subscription for row in rows)
         self.screen.say(f"{len(rows)} aggregates are parked and hold their later events; everything else is handled:")
@@ -122,7 +138,7 @@ class Day:
         await desk.resume(curable, "labels printed anew, addresses found")
         self.resumed.update(row.subscription for row in curable)
         for row, through in await desk.skip(gone, "this buyer is gone for good"):
-            self.skipped |= await _passed_over(service.client.events, row, through)
+            self.skipped |= await _passed_over(crew.store, row, through)
 
     async def _follow(self, desk: Desk, left: int) -> None:
         """Show how it goes on until only so many events are left; after a minute the checker may say what is wrong."""
@@ -137,6 +153,7 @@ class Day:
             await self.clock.sleep(LOOK)
 
     def _standing(self, rows: Sequence[ParkedView]) -> Standing:
+        self.witness.look()
         return Standing(
             wanted=self.plan.wanted(),
             handled=self.witness.handled,
@@ -147,10 +164,9 @@ class Day:
             seconds=self.clock.monotonic() - self._opened,
         )
 
-    async def _evidence(self, service: Service) -> Evidence:
-        store = service.client.events
-        log = [event for ref in self.plan.refs() async for event in store.stream(ref)]
-        connection = await asyncpg.connect(self.place.dsn)
+    async def _evidence(self, crew: Crew, blow: Blow) -> Evidence:
+        log = [event for ref in self.plan.refs() async for event in crew.store.stream(ref)]
+        connection = await asyncpg.connect(self.place.database.dsn)
         try:
             sales = await connection.fetch("select order_id, cents, parcels, shipped from sales")
             stock = await connection.fetch("select article, level from stock")
@@ -158,30 +174,15 @@ class Day:
             await connection.close()
         return Evidence(
             plan=self.plan,
-            spec=service.spec,
+            spec=crew.spec,
             log=log,
             witness=self.witness,
             world=self.world,
+            blow=blow,
             skipped=self.skipped,
             sales={row["order_id"]: (row["cents"], row["parcels"], row["shipped"]) for row in sales},
             stock={row["article"]: row["level"] for row in stock},
         )
-
-
-@asynccontextmanager
-async def _until_over(service: Service) -> AsyncIterator[None]:
-    """End the block when the service ends by itself, with its reason."""
-    here = asyncio.current_task()
-    over = asyncio.ensure_future(service.wait())
-    over.add_done_callback(lambda future: here.cancel() if here is not None and not future.cancelled() else None)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if over.done():
-            await over
-        raise
-    finally:
-        over.cancel()
 
 
 async def _passed_over(store: EventStore, row: ParkedView, through: int) -> Skipped:

@@ -40,6 +40,10 @@ class Screen:
         """Tell one step of the story."""
         self.console.print(Text(text, style="bold"))
 
+    def alarm(self, text: str) -> None:
+        """Tell what happens meanwhile."""
+        self.console.print(Text(text, style="bold yellow"))
+
     def line(self, text: str) -> None:
         """Print a line as it is."""
         self.console.print(Text(text), soft_wrap=True)
@@ -50,7 +54,7 @@ class Screen:
         if not self.console.is_terminal:
             yield
             return
-        with Live(console=self.console, refresh_per_second=8, transient=True) as self._live:
+        with Live(console=self.console, refresh_per_second=8, transient=True, redirect_stdout=False) as self._live:
             yield
         self._live = None
 

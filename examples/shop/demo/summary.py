@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from examples.shop.demo.day import Day
 
-COLUMNS = ("handler", "events", "calls", "failed", "retries", "parked", "resumed", "skipped", "repeats")
+COLUMNS = ("handler", "events", "calls", "failed", "cut off", "repeats", "parked", "resumed", "skipped", "pids")
 
 
 def title(day: Day, events: int) -> str:
@@ -18,21 +18,29 @@ def title(day: Day, events: int) -> str:
 
 
 def rows(day: Day) -> Sequence[Sequence[str | int]]:
-    """Give one row for each handler, then their sum; `retries` are calls after the first of an event."""
-    witness, wanted, begun = day.witness, day.plan.wanted(), day.witness.begun
+    """Give one row for each handler, then their sum.
+
+    `cut off` are calls that were under way when their process was killed, `pids` the processes that made the calls.
+    """
+    witness, wanted = day.witness, day.plan.wanted()
+    repeats = Counter(each.first.subscription for each in witness.repeats)
     skipped = Counter(subscription for subscription, _ in day.skipped)
     table = [
         (
             wanted[name],
             witness.calls[name],
             witness.failed[name],
-            witness.calls[name] - begun[name] - witness.repeats[name],
+            witness.calls[name] - witness.ended[name],
+            repeats[name],
             day.parked[name],
             day.resumed[name],
             skipped[name],
-            witness.repeats[name],
         )
         for name in wanted
     ]
     sums = [sum(column) for column in zip(*table, strict=True)]
-    return [*((name, *figures) for name, figures in zip(wanted, table, strict=True)), ("all", *sums)]
+    everybody = set().union(*witness.processes.values())
+    return [
+        *((name, *figures, len(witness.processes[name])) for name, figures in zip(wanted, table, strict=True)),
+        ("all", *sums, len(everybody)),
+    ]

@@ -1,90 +1,72 @@
-"""A witness between the runtime and the handlers: every call, how it ended, in the order they ended."""
+"""The witness: what the journal tells of the calls, counted and put in order."""
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any, NamedTuple
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
 
-from wow_ray import Event
-from wow_ray.handlers.contexts import Context
+from examples.shop.demo.journal import Journal, Line, Place
 
-Handler = Callable[[Any, Event[Any], Context], Awaitable[None]]
+Key = tuple[str, Place]
+"""Which subscription, which event."""
 
 
-class Place(NamedTuple):
-    """One event of one aggregate."""
+class Repeat(NamedTuple):
+    """An event that was handled again: the line of its first success, and that of the later one."""
 
-    aggregate: str
-    id: str
-    version: int
-    sequence: int
-
-
-class Seen(NamedTuple):
-    """One call that has ended: of which subscription, for which event, and whether the handler returned."""
-
-    subscription: str
-    place: Place
-    succeeded: bool
+    first: Line
+    again: Line
 
 
 class Witness:
-    """Notes the calls of the processors it watches."""
+    """Follows the journal of all processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         """Nothing was seen."""
-        self.seen: list[Seen] = []
+        self._journal = Journal(path)
+        self._lines = 0
         self.calls: Counter[str] = Counter()
+        """Calls that began, by subscription."""
+        self.ended: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.handled: Counter[str] = Counter()
-        """Events that were handled, by subscription."""
-        self.first: dict[tuple[str, Place], int] = {}
-        """When an event was first handled by a subscription, as a place in `seen`."""
+        """Events that were handled, each counted once."""
+        self.began: dict[Key, int] = {}
+        """The line of the first call."""
+        self.first: dict[Key, tuple[int, Line]] = {}
+        """The first success, and its place among all lines."""
+        self.repeats: list[Repeat] = []
+        self.processes: defaultdict[str, set[int]] = defaultdict(set)
+        """Who made the calls of each subscription."""
+        self.appeared: dict[int, float] = {}
+        """When a process first called a handler, by its id."""
 
-    @contextmanager
-    def watching(self, *processors: type[Any]) -> Iterator[None]:
-        """Stand in front of the handlers (`on_...`) of these classes, until the end of the block."""
-        methods = [(cls, name, method) for cls in processors for name, method in vars(cls).items() if name[:3] == "on_"]
-        for cls, name, method in methods:
-            setattr(cls, name, self._watched(method))
-        try:
-            yield
-        finally:
-            for cls, name, method in methods:
-                setattr(cls, name, method)
+    def look(self) -> None:
+        """Read on."""
+        for line in self._journal.new():
+            self._lines += 1
+            self._seen(line)
 
-    @property
-    def begun(self) -> Counter[str]:
-        """Count the events for which each subscription was called, handled or not."""
-        return Counter(subscription for subscription, _ in {(each.subscription, each.place) for each in self.seen})
+    def between(self, begin: float, end: float) -> int:
+        """Count the events that were first handled in a stretch of time."""
+        return sum(begin < line.at <= end for _, line in self.first.values())
 
-    @property
-    def repeats(self) -> Counter[str]:
-        """Count the successful calls for events that had been handled before."""
-        succeeded = Counter(each.subscription for each in self.seen if each.succeeded)
-        succeeded.subtract(self.handled)
-        return succeeded
+    def close(self) -> None:
+        """Follow no more."""
+        self._journal.close()
 
-    def _watched(self, method: Handler) -> Handler:
-        @wraps(method)
-        async def watched(processor: object, event: Event[Any], ctx: Context) -> None:
-            succeeded = False
-            try:
-                await method(processor, event, ctx)
-                succeeded = True
-            finally:
-                self._note(ctx.subscription, event, succeeded=succeeded)
-
-        return watched
-
-    def _note(self, subscription: str, event: Event[Any], *, succeeded: bool) -> None:
-        place = Place(event.ref.aggregate, event.ref.id, event.version, event.sequence)
-        self.calls[subscription] += 1
-        if succeeded:
-            if (subscription, place) not in self.first:
-                self.first[subscription, place] = len(self.seen)
-                self.handled[subscription] += 1
+    def _seen(self, line: Line) -> None:
+        key = (line.subscription, line.place)
+        self.appeared.setdefault(line.pid, line.at)
+        self.processes[line.subscription].add(line.pid)
+        if line.mark == "begun":
+            self.calls[line.subscription] += 1
+            self.began.setdefault(key, self._lines)
+            return
+        self.ended[line.subscription] += 1
+        if line.mark == "failed":
+            self.failed[line.subscription] += 1
+        elif key in self.first:
+            self.repeats.append(Repeat(self.first[key][1], line))
         else:
-            self.failed[subscription] += 1
-        self.seen.append(Seen(subscription, place, succeeded))
+            self.first[key] = (self._lines, line)
+            self.handled[line.subscription] += 1
