@@ -34,8 +34,9 @@ async def stay_open(day: Day) -> None:
                 loop.call_later(FOUND_AFTER, found, buyer)
             await crew.store.append_many(commits)
             await day.clock.sleep(A_WHILE)
-            day.screen.parked([row for row in await crew.desk.look() if row.id not in told])
-            told.update(row.id for row in await crew.desk.look())
+            if fresh := [row for row in await crew.desk.look() if row.id not in told]:
+                day.screen.parked(fresh)
+                told.update(row.id for row in fresh)
 
 
 def commands(place: Place) -> list[str]:

@@ -78,14 +78,17 @@ class Demo:
         sessions.mkdir()
         known = {OUTSIDE: address_of(door), stage.JOURNAL: str(folder / "journal")}
         ray = {"RAY_TMPDIR": str(sessions), "RAY_ADDRESS": None, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-        with (
-            told(**known, **ray, PYTHONDONTWRITEBYTECODE=None, PYTHONPATH=None),
-            contextlib.chdir(LIBRARY),
-            (folder / "said").open("w", encoding="utf-8") as said,
-            contextlib.redirect_stdout(said),  # Ray tells of every process that dies; so does the demo
-            connected(LIBRARY),
-        ):
-            yield
+        try:
+            with (
+                told(**known, **ray, PYTHONDONTWRITEBYTECODE=None, PYTHONPATH=None),
+                contextlib.chdir(LIBRARY),
+                (folder / "said").open("w", encoding="utf-8") as said,
+                contextlib.redirect_stdout(said),  # Ray tells of every process that dies; so does the demo
+                connected(LIBRARY),
+            ):
+                yield
+        except SystemExit as error:  # what Ray makes of SIGTERM while it starts
+            raise KeyboardInterrupt from error
 
     async def _lived(self, place: Place, witness: Witness, door: socket) -> None:
         """Live through the day, and judge it."""
