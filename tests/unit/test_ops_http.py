@@ -225,6 +225,83 @@ async def test_what_there_is_not_is_a_404_that_names_what_is_near(window: Window
 # --- asking
 
 
+async def test_a_subscription_is_paused_shown_and_resumed(window: Window) -> None:
+    """H44, S83: the answer says which handlers stand still; the page shows who, why and since when; then it goes on."""
+    asked = {"reason": "the carrier moves house"}
+    answer = await window.ask(f"/api/v1/subscriptions/{GROUP}/pause", asked, X_Actor="ann", Idempotency_Key="k-1")
+
+    said = answer.json()
+    assert (answer.status_code, said["state"], said["changed"]) == (200, "done", True)
+    assert (said["group"], said["handlers"], said["partition"]) == (GROUP, [GROUP], None)
+    (pause,) = (await window.seen(f"/api/v1/subscriptions/{GROUP}"))["pauses"]
+    assert said["pauses"] == [pause]
+    assert (pause["reason"], pause["actor"], pause["text"], pause["stops"]) == (
+        "operator",
+        "ann",
+        asked["reason"],
+        True,
+    )
+    assert pause["since"].startswith("20")
+    assert (await window.seen("/api/v1/overview"))["paused"] == [GROUP]
+    await window.place("o-1")
+    assert window.carrier.told == []
+
+    resumed = await window.ask(f"/api/v1/subscriptions/{GROUP}/resume", {"reason": "it has moved"}, X_Actor="bob")
+
+    assert (resumed.status_code, resumed.json()["pauses"]) == (200, [])
+    assert window.carrier.told == [("o-1", 1)]
+    (over,) = (await window.seen(f"/api/v1/subscriptions/{GROUP}/pauses"))["pauses"]
+    assert (over["actor"], over["ended_by"], over["ended_text"]) == ("ann", "bob", "it has moved")
+    assert over["since"] < over["ended_at"]
+
+
+async def test_a_pause_is_stored_when_the_app_is_down_and_holds_when_it_is_back(window: Window) -> None:
+    """H44: nobody has to run for it; the key once more gives the same answer, and sets nothing again."""
+    await window.stop()
+    path = f"/api/v1/subscriptions/shop.{GROUP}/pause"
+    first = await window.ask(path, {"reason": "before the deploy"}, Idempotency_Key="k-1")
+    again = await window.ask(path, {"reason": "before the deploy"}, Idempotency_Key="k-1")
+    assert first.status_code == again.status_code == 200
+    assert first.json() == again.json()
+    assert first.json()["pauses"][0]["request_id"] == "k-1"
+
+
+async def test_a_key_of_another_command_is_a_conflict(window: Window) -> None:
+    """P10: a pause, a resume and a command on a row do not answer for each other."""
+    (row,) = await window.park("o-1")
+    path = f"/api/v1/subscriptions/{GROUP}"
+    await window.ask(f"{path}/pause", {"reason": "x"}, Idempotency_Key="k-1")
+    for other, body in (
+        (f"{path}/resume", {"reason": "x"}),
+        (f"{path}/pause", {"reason": "x", "partition": "shop-0"}),
+        (f"{path}/pause", {"reason": "x", "pause": "deploy"}),
+        (f"{path}/reset", {"reason": "x"}),
+        (f"/api/v1/parked/{row['id']}/resume", {"reason": "x", "etag": row["etag"]}),
+    ):
+        is_problem(await window.ask(other, body, Idempotency_Key="k-1"), 409, "WOW-CONFLICT")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "code"),
+    [
+        ("Nobody", {"reason": "x"}, 404, "WOW-NOT-FOUND"),
+        (GROUP, {"reason": "x", "partition": "shop-9"}, 404, "WOW-NOT-FOUND"),
+        (GROUP, {}, 422, "WOW-REQUEST"),
+        (GROUP, {"reason": ""}, 422, "WOW-REQUEST"),
+        (GROUP, {"reason": "   "}, 422, "WOW-OPERATION"),
+        (GROUP, {"reason": "x", "pause": "systemic"}, 422, "WOW-REQUEST"),
+        (GROUP, {"reason": "x", "until": "tomorrow"}, 422, "WOW-REQUEST"),
+        (GROUP, {"reason": "a\u0000b"}, 422, "WOW-OPERATION"),
+    ],
+)
+async def test_a_pause_that_is_wrong_is_a_problem_and_stops_nobody(
+    window: Window, name: str, body: dict[str, Any], status: int, code: str
+) -> None:
+    """S71, S30: what there is not is refused by name, and nothing was changed."""
+    is_problem(await window.ask(f"/api/v1/subscriptions/{name}/pause", body), status, code)
+    assert (await window.seen(f"/api/v1/subscriptions/{GROUP}"))["pauses"] == []
+
+
 async def test_a_resume_is_answered_with_its_outcome_and_its_key_once_more_with_the_same(window: Window) -> None:
     """P9, P10: 200; the held events are called once each, whoever repeats the request; the audit has who and why."""
     (row,) = await window.park("o-1")
@@ -434,9 +511,10 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     async with client_of(NotConnectedError("none")) as client:
         found = (await client.get("/openapi.json")).json()
     rows = "/api/v1/parked/{row_id}"
-    pages = [
-        f"/api/v1/{each}" for each in ("overview", "partitions", "subscriptions", "subscriptions/{name}", "parked")
-    ]
-    commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")] + ["/api/v1/subscriptions/{name}/reset"]
+    group = "/api/v1/subscriptions/{name}"
+    pages = [f"/api/v1/{each}" for each in ("overview", "partitions", "subscriptions", "parked")]
+    pages += [group, f"{group}/pauses"]
+    commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")]
+    commands += [f"{group}/{verb}" for verb in ("pause", "reset", "resume")]
     assert sorted(found["paths"]) == sorted([*pages, rows, *commands, "/healthz", "/readyz"])
     assert PROBLEM in found["paths"][f"{rows}/resume"]["post"]["responses"]["409"]["content"]

@@ -13,11 +13,12 @@ from typer.main import get_command
 from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
-from wow_ray.cli.looking import status, subscriptions
+from wow_ray.cli.looking import status
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
 from wow_ray.cli.shown import console, document, harmless
+from wow_ray.cli.subscriptions import subscriptions
 from wow_ray.cli.up import down, up
 
 program = typer.Typer(

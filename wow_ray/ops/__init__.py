@@ -3,6 +3,7 @@
 from wow_ray.ops.commands import Command
 from wow_ray.ops.known import Known
 from wow_ray.ops.operations import Operations, ParkedQuery
+from wow_ray.ops.pause_views import PauseAnswer, PauseView
 from wow_ray.ops.progress import GroupView, StatusView
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 
@@ -17,6 +18,8 @@ __all__ = [
     "ParkedPage",
     "ParkedQuery",
     "ParkedView",
+    "PauseAnswer",
+    "PauseView",
     "Pending",
     "StatusView",
 ]

@@ -54,7 +54,7 @@ class Commanding:
         self, verb: Verb, row_id: str, command: Command, known: Known, through_version: int | None = None
     ) -> Applied | Pending:
         """Ask something of a row; raises `NotFoundError`, `ConflictError` with what is the case instead."""
-        _check(command)
+        check_command(command)
         if command.request_id is not None and (earlier := await self._ledger.intent(command.request_id)) is not None:
             asked = (earlier.request.verb, earlier.request.row_id, earlier.request.through_version)
             return await self._repeated(earlier, known, same=asked == (verb, row_id, through_version))
@@ -71,7 +71,7 @@ class Commanding:
         self, group: str, aggregate: str, aggregate_id: str, command: Command, known: Known
     ) -> Applied | Pending:
         """Park an aggregate of a group on purpose, whether it has a row or not."""
-        _check(command)
+        check_command(command)
         if command.request_id is not None and (earlier := await self._ledger.intent(command.request_id)) is not None:
             asked = (earlier.request.verb, earlier.request.aggregate, earlier.request.aggregate_id)
             return await self._repeated(earlier, known, same=asked == (Verb.PARK, aggregate, aggregate_id))
@@ -93,7 +93,7 @@ class Commanding:
 
     async def reset(self, group: str, command: Command, known: Known) -> Applied | Pending:
         """Let a projection's group begin anew (L6); the host of all partitions carries it out."""
-        _check(command)
+        check_command(command)
         if command.request_id is not None and (earlier := await self._ledger.intent(command.request_id)) is not None:
             asked = (earlier.request.verb, earlier.request.group)
             return await self._repeated(earlier, known, same=asked == (Verb.RESET, group))
@@ -170,7 +170,7 @@ def _intent(verb: Verb, row: Row, command: Command, through_version: int | None,
     )
 
 
-def _check(command: Command) -> None:
+def check_command(command: Command) -> None:
     """Refuse a command without a name or a reason, or with one that cannot be kept."""
     for what, text, most in (("actor", command.actor, MOST_NAME), ("reason", command.reason, MOST_REASON)):
         if not text.strip():

@@ -9,6 +9,8 @@ from wow_ray.errors import NotFoundError, OperationError
 from wow_ray.names import nearest
 from wow_ray.ops.commands import Command, Commanding
 from wow_ray.ops.known import Known
+from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
+from wow_ray.ops.pausing import Pausing, group_named
 from wow_ray.ops.progress import SHOWN, GroupView, StatusView, behind, first_places, group_view, oldest_of, status_view
 from wow_ray.ops.views import (
     Applied,
@@ -22,6 +24,7 @@ from wow_ray.ops.views import (
     Pending,
 )
 from wow_ray.policy.parked import OPEN, Reason, Row, State, Verb
+from wow_ray.policy.pauses import STOPS, PauseReason
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.event_log import StreamWant
 from wow_ray.ports.ledger import RowFilter
@@ -54,7 +57,7 @@ class ParkedQuery:
 
 
 class Operations:
-    """Looks at one context and commands its parked aggregates."""
+    """Looks at one context, commands its parked aggregates, and has groups stand still."""
 
     def __init__(
         self,
@@ -77,7 +80,9 @@ class Operations:
         self._overview = overview
         self._known = known
         self._plans = plans
+        self._pauses = client.pauses
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
+        self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
 
     # --- looking
 
@@ -141,17 +146,31 @@ class Operations:
         snapshot = await self._overview.snapshot()
         counts = await self._ledger.counts()
         known = self._known or Known.of_store(snapshot.groups)
+        present = await self._pauses.present()
         lags = {group.number: behind(snapshot, group) for group in snapshot.groups}
         places = {place for each in lags.values() for place in first_places(each)}
         events = {(event.slot, event.position): event for event in await self._reader.at(places)}
-        return tuple(
-            group_view(group, lags[group.number], oldest_of(lags[group.number], events, snapshot.now), counts, known)
-            for group in snapshot.groups
-        )
+        found = []
+        for group in snapshot.groups:
+            of_one = lags[group.number]
+            view = group_view(group, of_one, oldest_of(of_one, events, snapshot.now), counts, known)
+            found.append(replace(view, pauses=pauses_of(present, group.number)))
+        return tuple(found)
+
+    async def subscription(self, name: str) -> GroupView:
+        """Show one group, by its own name or by that of a subscription in it; raises `NotFoundError`."""
+        group = group_named(await self._overview.groups(), name, self.context)
+        return next(each for each in await self.subscriptions() if each.group == group.name)
+
+    async def pauses(self, name: str, limit: int = 100) -> tuple[PauseView, ...]:
+        """Show when and why a group was paused and who resumed it, the newest first; present pauses among them."""
+        return await self._pausing.history(name, limit)
 
     async def status(self) -> StatusView:
         """Show the store as a whole: who owns what, and what is left to do."""
         seen = status_view(self.context, await self._overview.snapshot(), await self._ledger.counts())
+        stopped = {pause.group for pause in await self._pauses.present() if pause.reason in STOPS}
+        seen = replace(seen, paused=tuple(sorted(stopped)))
         plan = None if self._plans is None else await self._plans.present()
         return seen if plan is None else replace(seen, plan=plan.number, release=plan.release)
 
@@ -188,6 +207,31 @@ class Operations:
         """
         await self._check_group(group)
         return await self._commanding.reset(group, command, await self._now_known())
+
+    async def pause_subscription(
+        self,
+        name: str,
+        command: Command,
+        *,
+        partition: str | None = None,
+        pause: PauseReason = PauseReason.OPERATOR,
+    ) -> PauseAnswer:
+        """Have a subscription's whole group stand still, everywhere or in one partition, until this pause ends (H44).
+
+        `name` is that of a subscription or of a group. Calls under way end. Raises `NotFoundError`, `ConflictError`.
+        """
+        return await self._pausing.pause(name, command, await self._now_known(), pause, partition)
+
+    async def resume_subscription(
+        self,
+        name: str,
+        command: Command,
+        *,
+        partition: str | None = None,
+        pause: PauseReason = PauseReason.OPERATOR,
+    ) -> PauseAnswer:
+        """End one pause of a subscription's group; it goes on once no other is there."""
+        return await self._pausing.resume(name, command, await self._now_known(), pause, partition)
 
     async def _check_group(self, group: str) -> None:
         groups = [seen.name for seen in await self._overview.groups()]

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from wow_ray.events import StoredEvent
 from wow_ray.ops.known import Known
+from wow_ray.ops.pause_views import PauseView
 from wow_ray.ops.views import View
 from wow_ray.policy.parked import State
 from wow_ray.ports.overview import GroupSeen, Snapshot
@@ -46,6 +47,7 @@ class GroupView(View):
     """One group: `lag` positions not read yet, `unfinished` ones dispatched and not finished as of the last commit.
 
     `behind` lists the slots with either; `open_rows` counts ledger rows by state, `parked` those that people are shown.
+    `pauses` are all that are present, oldest first.
     """
 
     group: str
@@ -58,6 +60,7 @@ class GroupView(View):
     parked: int
     open_rows: Mapping[str, int]
     behind: tuple[SlotLag, ...]
+    pauses: tuple[PauseView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ class StatusView(View):
     open_rows: Mapping[str, int]
     plan: int | None = None
     release: str | None = None
+    paused: tuple[str, ...] = ()
+    """Groups that somebody has stand still, everywhere or in a partition."""
 
 
 def behind(snapshot: Snapshot, group: GroupSeen) -> tuple[SlotLag, ...]:

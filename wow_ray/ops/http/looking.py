@@ -8,8 +8,6 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from wow_ray.errors import NotFoundError
-from wow_ray.names import nearest
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
 from wow_ray.ops.progress import SHOWN
@@ -69,19 +67,20 @@ async def partitions(operations: Ops) -> JSONResponse:
 
 @router.get("/subscriptions")
 async def subscriptions(operations: Ops) -> JSONResponse:
-    """Show every group ever registered: how far it has come, and what it has parked."""
+    """Show every group ever registered: how far it has come, what it has parked, and why it is paused."""
     return shown({"groups": await within(operations.subscriptions())})
 
 
 @router.get("/subscriptions/{name}")
 async def subscription(name: str, operations: Ops) -> JSONResponse:
     """Show a group, by its own name or by that of a subscription in it."""
-    groups = await within(operations.subscriptions())
-    for group in groups:
-        if name == group.group or name in group.subscriptions:
-            return shown(group)
-    names = [each for group in groups for each in (group.group, *group.subscriptions)]
-    raise NotFoundError(f"there is no subscription and no group {name!r}{nearest(name, names)}")
+    return shown(await within(operations.subscription(name)))
+
+
+@router.get("/subscriptions/{name}/pauses")
+async def pauses(name: str, operations: Ops, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100) -> JSONResponse:
+    """List the pauses of a group, present ones and those that are over, the newest first."""
+    return shown({"pauses": await within(operations.pauses(name, limit))})
 
 
 @router.get("/parked")
