@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
 from wow_ray.failure import Category
 
@@ -12,13 +14,16 @@ Meanings = Mapping[str, Category | None]
 
 def meaning(error: BaseException, meanings: Meanings) -> Category | None:
     """Look the classes of an error up, the nearest first, as lists do (K2); an entry covers its subclasses."""
-    for cls in type(error).__mro__:
-        name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
-        if name in meanings:
-            return meanings[name]
-    return None
+    name = next((name for name in _names(type(error).__mro__) if name in meanings), None)
+    return None if name is None else meanings[name]
 
 
 def is_a(error: BaseException, *names: str) -> bool:
     """Whether a class of an error has one of these names, given as `package.Class`."""
-    return any(f"{cls.__module__.partition('.')[0]}.{cls.__name__}" in names for cls in type(error).__mro__)
+    return not _names(type(error).__mro__).keys().isdisjoint(names)
+
+
+@lru_cache(maxsize=1_024)
+def _names(classes: tuple[type[Any], ...]) -> dict[str, None]:
+    """Give the names of classes, in order."""
+    return dict.fromkeys(f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in classes)
