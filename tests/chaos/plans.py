@@ -86,7 +86,17 @@ class Slow:
     share: float
 
 
-Step = Append | Pass | Kill | Stop | Start | Command | Fail | Slow
+@dataclass(frozen=True)
+class Hold:
+    """A group is paused for a reason, or that pause is ended; everywhere or in one partition."""
+
+    group: int
+    reason: Literal["operator", "deploy"]
+    partition: Literal["shop-0", "shop-1"] | None
+    on: bool
+
+
+Step = Append | Pass | Kill | Stop | Start | Command | Fail | Slow | Hold
 
 
 @dataclass(frozen=True)

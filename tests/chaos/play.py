@@ -12,6 +12,7 @@ from tests.chaos.plans import (
     Append,
     Command,
     Fail,
+    Hold,
     Kill,
     Pass,
     Plan,
@@ -35,9 +36,11 @@ from tests.unit.parking.desk import (
 )
 from tests.unit.parking.process import HASTY, Process
 from tests.unit.parking.world import World
+from tests.unit.pausing import end, pause, present
 from wow_ray.errors import FencedError, StoreUnavailableError
 from wow_ray.events import AggregateRef
 from wow_ray.policy.parked import State, Verb
+from wow_ray.policy.pauses import PauseReason
 from wow_ray.testing.clock import at_rest
 
 SETTINGS = {
@@ -116,6 +119,8 @@ class Player:
                 await self._command(step)
             case Fail(operation, at, times):
                 self.store.fail_next(operation, StoreUnavailableError("away"), times, at=at)
+            case Hold():
+                await self._hold(step)
             case Slow(share):
                 self.store.network.slowness = share
         if self.present is not None and not self.present.life.alive:
@@ -163,8 +168,14 @@ class Player:
         if self.present is not None:
             self.present.service.wake()
 
+    async def _hold(self, step: Hold) -> None:
+        group = tuple(WANTED)[step.group]
+        if group not in self.store._server.registry.groups:  # noqa: SLF001 - as above
+            return
+        await (pause if step.on else end)(self.store, group, PauseReason(step.reason), step.partition)
+
     async def _rest(self) -> None:
-        """Take away every trouble, and resume until nobody is parked."""
+        """Take away every trouble, end every pause, and resume until nobody is parked."""
         store, clock = self.store, self.world.clock
         store.network.jumpy, store.network.slowness, store.network.fuse = False, 0.0, None
         for operation in (
@@ -178,6 +189,8 @@ class Player:
             store.fail_next(operation, RuntimeError(), times=0, at="start")
             store.fail_next(operation, RuntimeError(), times=0, at="end")
         self.world.desk.forgive()
+        for group, reason, partition in await present(self.store):
+            await end(self.store, group, PauseReason(reason), partition)
         await at_rest()
         if self.present is not None and not self.present.life.alive:
             await self._gone(self.present)

@@ -19,6 +19,7 @@ from tests.chaos.plans import (
     Command,
     Fail,
     FailingOperation,
+    Hold,
     Kill,
     Pass,
     Plan,
@@ -61,6 +62,13 @@ commands = st.builds(
 failures = st.builds(
     Fail, st.sampled_from(get_args(FailingOperation)), st.sampled_from(("start", "end")), st.integers(1, 3)
 )
+holds = st.builds(
+    Hold,
+    groups,
+    st.sampled_from(("operator", "operator", "deploy")),
+    st.sampled_from((None, None, "shop-0", "shop-1")),
+    st.booleans(),
+)
 slowness = st.builds(Slow, st.sampled_from((0.0, 0.1, 0.5)))
 steps: st.SearchStrategy[Step] = st.one_of(
     appends,
@@ -74,6 +82,8 @@ steps: st.SearchStrategy[Step] = st.one_of(
     starts,
     starts,
     failures,
+    holds,
+    holds,
     slowness,
     st.just(Stop()),
     floods,

@@ -18,6 +18,8 @@ from wow_ray.ports.slots import IntentDone, SlotWrite
 WANTED = {MAILER: frozenset({"moved"}), COURIER: frozenset({"moved"}), SUMS: frozenset({"moved", "noted"})}
 """The groups and the types they read."""
 
+KNOWN = 10.0
+"""Seconds after which every partition knows of a pause: a second between two looks, four for each of two slow ones."""
 Place = tuple[int, int]
 What = tuple[str, str, Place]
 """One event for one group: (group, order, place)."""
@@ -62,6 +64,7 @@ class Watch:
         self._check_order(what)
         self._check_repeat(what, life)
         self._check_row(what)
+        self._check_stops(what)
         key = (life, group, call.id)
         if key in self._running:
             self._fault(what, f"is called while {self._running[key]} is under way")
@@ -108,6 +111,13 @@ class Watch:
         row = self._open_row(what[0], what[1])
         if row is not None and row.state is not State.RETRYING:
             self._fault(what, f"is called while the ledger has it as {row.state}")
+
+    def _check_stops(self, what: What) -> None:
+        """See that a group that was paused everywhere, long enough for everybody to know, is not called (H44)."""
+        for pause in self._server.pauses:
+            everywhere = pause.partition is None and pause.ended_at is None and pause.group == what[0]
+            if everywhere and (self._server.now() - pause.since).total_seconds() > KNOWN:
+                self._fault(what, f"is called though {pause.group} is paused ({pause.reason})")
 
     # --- the store
 
