@@ -8,7 +8,7 @@ from examples.shop.demo import stage
 from examples.shop.demo.desk import Desk
 from examples.shop.demo.postgres import Place
 from wow_ray.actors.deployment import Deployment
-from wow_ray.actors.edge import RayFleet
+from wow_ray.actors.fleet import Fleet
 from wow_ray.cli.run_site import AppSite
 from wow_ray.cluster import open_control, open_operations, settings_of
 from wow_ray.handlers.specs import AppSpec
@@ -29,7 +29,7 @@ class Crew:
     desk: Desk
     store: EventStore
     plan: Plan
-    fleet: RayFleet
+    fleet: Fleet
 
     async def process(self, partition: str) -> int | None:
         """Give the process of a partition that runs; `None` = it does not, just now."""
@@ -46,6 +46,8 @@ async def working(place: Place) -> AsyncIterator[Crew]:
 
     A block that ends by an error leaves that to whoever ends Ray.
     """
+    from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which has to see its environment first
+
     app, database = stage.app, place.database
     spec = app.resolved(settings_of(app))
     site = AppSite(stage.TARGET, app.context, "demo", place.data_dir)
