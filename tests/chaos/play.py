@@ -142,6 +142,7 @@ class Player:
             process.lose_leases()
             self.former.append(process)
         self.present = Process(self.world, self.app, partitions=partitions, pace=HASTY, settings=SETTINGS)
+        self.watch.begins(self.present.life)
         try:
             await self.present.start()
         except StoreUnavailableError:

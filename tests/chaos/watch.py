@@ -51,10 +51,15 @@ class Watch:
         self._read = 0
         self._passed: set[What] = set()
         self._running: dict[tuple[Life | None, str, str], Place] = {}
+        self._born: dict[Life | None, int] = {}
         self._stamp = 0
         self._sent: dict[int, tuple[SlotWrite, int]] = {}
         self._safe: dict[tuple[Life | None, int], int] = {}
         world.desk.met, world.desk.left = self._met, self._left
+
+    def begins(self, life: Life) -> None:
+        """A process starts: it has to know every pause that there is."""
+        self._born[life] = max((pause.id for pause in self._server.pauses), default=0)
 
     # --- the calls
 
@@ -64,7 +69,7 @@ class Watch:
         self._check_order(what)
         self._check_repeat(what, life)
         self._check_row(what)
-        self._check_stops(what)
+        self._check_stops(what, life)
         key = (life, group, call.id)
         if key in self._running:
             self._fault(what, f"is called while {self._running[key]} is under way")
@@ -112,11 +117,12 @@ class Watch:
         if row is not None and row.state is not State.RETRYING:
             self._fault(what, f"is called while the ledger has it as {row.state}")
 
-    def _check_stops(self, what: What) -> None:
-        """See that a group that was paused everywhere, long enough for everybody to know, is not called (H44)."""
+    def _check_stops(self, what: What, life: Life | None) -> None:
+        """See that a paused group is not called by whoever started later or has had the time to know (H44)."""
         for pause in self._server.pauses:
             everywhere = pause.partition is None and pause.ended_at is None and pause.group == what[0]
-            if everywhere and (self._server.now() - pause.since).total_seconds() > KNOWN:
+            known = (self._server.now() - pause.since).total_seconds() > KNOWN
+            if everywhere and (known or pause.id <= self._born.get(life, 0)):
                 self._fault(what, f"is called though {pause.group} is paused ({pause.reason})")
 
     # --- the store
