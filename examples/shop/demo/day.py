@@ -26,7 +26,7 @@ AT_ONCE = 20
 """Orders appended together."""
 PAUSE = 0.05
 """Seconds between two such appends."""
-PATIENCE = 60.0
+PATIENCE = 150.0
 """Seconds within which everything that can be handled is handled, on any machine."""
 LOOK = 0.2
 """Seconds between two looks at how far it is."""
@@ -141,7 +141,7 @@ class Day:
             self.skipped |= await _passed_over(crew.store, row, through)
 
     async def _follow(self, desk: Desk, left: int) -> None:
-        """Show how it goes on until only so many events are left; after a minute the checker may say what is wrong."""
+        """Show how it goes on until only so many events are left; after `PATIENCE` the checker says what is wrong."""
         until = self.clock.monotonic() + PATIENCE
         while self.clock.monotonic() < until:
             rows = await desk.look()
