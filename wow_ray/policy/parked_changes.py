@@ -76,3 +76,16 @@ def moved(row: Row, stop: Stop, cause: Cause, now: datetime, **changes: Any) -> 
         suspicions=0,
         **changes,
     )
+
+
+def moved_up(row: Row, stop: Stop) -> Row:
+    """Answer the row standing at its next event instead of right behind the last one; not a change by itself."""
+    if (stop.version, stop.sequence) < row.stopped:
+        raise ValueError(f"row {row.id} is stopped at {row.stopped}; it cannot go back to {stop}")
+    return replace(
+        row,
+        subscription=stop.subscription,
+        stopped_version=stop.version,
+        stopped_sequence=stop.sequence,
+        stopped_position=stop.position,
+    )

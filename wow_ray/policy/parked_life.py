@@ -21,7 +21,7 @@ from typing import assert_never
 
 from wow_ray.failure import Category, Failure
 from wow_ray.policy.budget import ParkedRetries, jitter_up
-from wow_ray.policy.parked_changes import changed, fresh, moved, standing
+from wow_ray.policy.parked_changes import changed, fresh, moved, moved_up, standing
 from wow_ray.policy.parked_row import OPEN, Cause, Place, Reason, Row, State, Stop
 from wow_ray.policy.suspicion import DEATHS, passed_by
 
@@ -53,14 +53,16 @@ def spilled_again(row: Row, stop: Stop, cause: Cause, due: datetime, now: dateti
     return moved(row, stop, cause, now, state=State.WAITING, reason=cause.reason, next_due=due)
 
 
-def begin(row: Row, now: datetime) -> Row:
+def begin(row: Row, now: datetime, stop: Stop | None = None) -> Row:
     """Note that a call is about to begin; to be committed before the call (H10).
 
     A due `PARKED` row becomes the single call of a parked retry, a due `WAITING` row a drain under the budgets it
-    kept; a draining row goes on. Everything else is refused: above all `EXHAUSTED` (P8) and what is not due.
+    kept; a draining row goes on, with `stop` at that event, its next one, so that the row says which it is. Everything
+    else is refused: above all `EXHAUSTED` (P8) and what is not due.
     """
     if row.draining:
-        return changed(row, now, begun=True)
+        at = row if stop is None else moved_up(row, stop)
+        return changed(at, now, begun=True)
     if not row.is_due(now):
         raise ValueError(f"row {row.id} is {row.state}, due {row.next_due}: no call of it may begin at {now}")
     due = row.next_due if row.state is State.PARKED else None

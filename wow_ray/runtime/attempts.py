@@ -63,13 +63,15 @@ class Attempts:
         self._once = once
         self._outcomes = outcomes
         self._workers = workers
+        self.careful = False
+        """Whether one call is made at a time of each lane, by the careful way (H10)."""
 
     async def run(self, lane: Lane, task: asyncio.Task[None]) -> None:  # noqa: C901 - one branch for each end
         """Handle the lane's next events until it is idle, waits, is parked, or has used its quota."""
         outcomes = self._outcomes
         ended, lane.ended = lane.ended, None
-        turns = 0
-        while lane.queue and (turns < QUOTA or ended is not None):
+        turns, quota = 0, 1 if self.careful or lane.careful else QUOTA
+        while lane.queue and (turns < quota or ended is not None):
             turns += 1
             cell = lane.queue[0]
             if ended is None:
@@ -118,7 +120,7 @@ class Attempts:
         the event now at the head of the queue ended in; `None` = it was not called, the careful way has to look at it.
         """
         group, slot = lane.group, lane.slot
-        if lane.row is not None or slot.markers or group.paused or group.stops or self._workers.closed:
+        if lane.row is not None or slot.markers or group.paused or group.stops or self._workers.closed or self.careful:
             return None
         clock, valid_until, handlers = self._clock.monotonic, self._lease.valid_until, group.handlers
         unfinished = slot.progress[group.number].unfinished

@@ -17,6 +17,7 @@ from wow_ray.runtime.intents import ROOM
 if TYPE_CHECKING:
     from wow_ray.ports.clock import Cancellable, Clock
     from wow_ray.ports.ledger import Ledger
+    from wow_ray.runtime.caution import Caution
     from wow_ray.runtime.drains import Drains
     from wow_ray.runtime.group import Group
     from wow_ray.runtime.slot import Slot
@@ -34,6 +35,7 @@ class Owning(Protocol):
     groups: dict[int, Group]
     drains: Drains
     unparking: Unparking
+    caution: Caution
 
 
 class GoingOn:
@@ -94,7 +96,7 @@ class GoingOn:
             return True
         changed = slot.progress[group.number] is not progress or slot.in_memory(row_id) not in {None, row}
         full = row.state is State.RETRYING and self._partition.drains.active >= ROOM
-        if changed or group.halted or full:
+        if changed or group.halted or full or not self._partition.caution.allows(row):
             return False
         self._partition.unparking.go_on(group, slot, row)
         return True

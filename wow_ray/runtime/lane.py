@@ -115,6 +115,11 @@ class Lane:
         self.later: list[Cell] = []
         self.status = Status.READY
 
+    @property
+    def careful(self) -> bool:
+        """Whether it is a drain under suspicion, each of whose calls is begun in its row first (H10)."""
+        return self.row is not None and self.row.suspicions > 0
+
     def advance(self, row: StoredEvent) -> None:
         """Note that a drained event is done; the row says so with the next commit, or when somebody wants to see it."""
         self.drained = row

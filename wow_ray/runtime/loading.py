@@ -22,7 +22,10 @@ LOAD_PAGE = 2_000
 async def take_over(
     holdings: Holdings, acquired: Acquired, reader: LogReader, feed: Feed, unparking: Unparking
 ) -> None:
-    """Put the slots into memory, hand out what was left unfinished, and go on with rows that wait or run (P0, H5)."""
+    """Put the slots into memory, hand out what was left unfinished, and go on with rows that wait or run (P0, H5).
+
+    After deaths of the process nothing of it begins before it is known who is to begin how (P15).
+    """
     names = {group.number: group.name for group in holdings.groups.values()}
     going: list[tuple[Slot, Row]] = []
     for loaded in acquired.slots:
@@ -31,7 +34,9 @@ async def take_over(
             if name in holdings.by_name:
                 slot.held[holdings.by_name[name].number].add(digest((aggregate, aggregate_id)))
         going.extend((slot, row) for row in loaded.live if row.group in holdings.by_name)
+    await unparking.caution.begin(acquired, reader)
     await _unfinished(holdings, reader, feed)
+    unparking.caution.convict()
     for slot, row in going:
         unparking.found(slot, row)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from wow_ray.errors import FencedError, StoreDataError, StoreUnavailableError, WowError
 from wow_ray.runtime.attempts import Attempts
 from wow_ray.runtime.calls import Calls
+from wow_ray.runtime.caution import Caution
 from wow_ray.runtime.commits import Commits
 from wow_ray.runtime.deadlines import Deadlines
 from wow_ray.runtime.drains import Drains
@@ -34,6 +35,7 @@ from wow_ray.runtime.states import States
 from wow_ray.runtime.stops import Stops
 from wow_ray.runtime.store_time import StoreTime
 from wow_ray.runtime.timers import Timers
+from wow_ray.runtime.turns import Turns
 from wow_ray.runtime.unparking import Unparking
 from wow_ray.runtime.waiting import within
 from wow_ray.runtime.workers import Workers
@@ -79,8 +81,12 @@ class Partition:
         ids: Callable[[], str],
         verdicts: Verdicts,
         pace: Pace,
+        turns: Turns | None = None,
     ) -> None:
-        """`groups` are made for this partition alone; `ids` gives the ids of new ledger rows."""
+        """`groups` are made for this partition alone; `ids` gives the ids of new ledger rows.
+
+        `turns` are those of the process, shared by its partitions.
+        """
         self.owner = owner
         self.stores = stores
         self.pace = pace
@@ -110,7 +116,8 @@ class Partition:
         self.notes = PauseNotes(stores.pauses, clock, owner.partition)
         self.stops = Stops(stores.pauses, clock, pace.intent_poll, owner.partition, self)
         self.settling = self._settling(dice, verdicts)
-        self._attempts = self._attempting(spec)
+        self.attempts = self._attempting(spec)
+        self.caution = self.unparking.caution = Caution(clock, rows, turns or Turns(), self)
 
     def _settling(self, dice: Dice, verdicts: Verdicts) -> Settling:
         return Settling(
@@ -200,6 +207,7 @@ class Partition:
 
     async def _over(self, *, keep_lease: bool) -> None:
         self.timers.stop()
+        self.caution.close()
         self.deadlines.stop()
         for task in self._tasks:
             task.cancel()
@@ -269,10 +277,10 @@ class Partition:
     # --- for the workers, timers and deadlines
 
     async def _run_lane(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        await self._attempts.run(lane, task)
+        await (self.caution if self.caution.active or lane.careful else self.attempts).run(lane, task)
 
     def _quick(self, lane: Lane) -> bool:
-        return self._attempts.quick(lane)
+        return not self.caution.active and self.attempts.quick(lane)
 
     def _due(self, lane: Lane) -> None:
         self.settling.due(lane)

@@ -22,6 +22,7 @@ from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.partition import LogRewoundError, Partition
 from wow_ray.runtime.resetting import reset
 from wow_ray.runtime.sweep import Sweep
+from wow_ray.runtime.turns import Turns
 from wow_ray.runtime.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Service:
         self._resets: set[asyncio.Task[None]] = set()
         self._resetting = asyncio.Lock()
         self._sweep = Sweep(client.ledger, clock, self)
+        self._turns = Turns()
 
     async def __aenter__(self) -> Self:
         """Open the resources, register the groups, take all slots.
@@ -160,6 +162,7 @@ class Service:
             ids=self._ids,
             verdicts=self.verdicts,
             pace=replace(self._pace),
+            turns=self._turns,
         )
         partition.on_due = self._sweep.due_at
         partition.intents.on_reset = self._reset

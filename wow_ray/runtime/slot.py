@@ -7,10 +7,12 @@ whoever needs a row finds the newest (P10).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wow_ray.policy.parked import State
 from wow_ray.policy.progress import Mark, Progress
+from wow_ray.policy.suspicion import Trying, charged
 from wow_ray.ports.slots import SlotWrite
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Slot:
     __slots__ = (
         "_etags",
         "attempts",
+        "crashed",
         "dirty",
         "draining",
         "epoch",
@@ -45,6 +48,8 @@ class Slot:
         "progress",
         "rows",
         "sent_rows",
+        "tried",
+        "trying",
     )
 
     def __init__(self, loaded: SlotLoaded, groups: dict[int, str]) -> None:
@@ -72,6 +77,13 @@ class Slot:
         self.attempts: list[AttemptNote] = []
         self.intents: list[IntentDone] = []
         self.notices: list[Notice] = []
+        self.crashed = loaded.crashed
+        """The process of the former owner died (P15)."""
+        judged = [charged(tried, crashed=loaded.crashed) for tried in loaded.trying]
+        self.trying = {(tried.group, tried.position): tried for tried in judged if tried is not None}
+        """Live events that are tried under suspicion, by (group, position); empty while all is well."""
+        self.tried = self.dirty = bool(loaded.trying)
+        """`trying` has changed since the last commit's snapshot."""
 
     def cursors(self) -> dict[int, int]:
         """Give each group's cursor by group number."""
@@ -116,6 +128,24 @@ class Slot:
         for progress in self.progress.values():
             progress.unfinished.clear()
         return left
+
+    def try_out(self, tried: Trying) -> None:
+        """Have the next commit mark a live event whose call is about to begin (H10)."""
+        self.trying[tried.group, tried.position] = tried
+        self.tried = self.dirty = True
+
+    def acquit(self, key: tuple[int, int]) -> None:
+        """Hold nothing against the event at (group, position) any more."""
+        if self.trying.pop(key, None) is not None:
+            self.tried = self.dirty = True
+
+    def give_up(self, key: tuple[int, int]) -> None:
+        """Let the mark at (group, position) say that no call is under way; charges stay."""
+        tried = self.trying.get(key)
+        if tried is not None and tried.trying:
+            self.acquit(key)
+            if tried.charges:
+                self.trying[key] = replace(tried, trying=False)
 
     def keep(self, row: Row) -> None:
         """Have the next commit write the row in this state."""
@@ -165,6 +195,7 @@ class Slot:
             tuple(self.attempts),
             tuple(self.intents),
             tuple(self.notices),
+            tuple(self.trying.values()) if self.tried else None,
         )
         self.sent_rows = self.rows
         self.rows = {}
@@ -172,7 +203,7 @@ class Slot:
         self.attempts = []
         self.intents = []
         self.notices = []
-        self.dirty = False
+        self.dirty = self.tried = False
         return write
 
     def take_back(self, write: SlotWrite) -> None:
@@ -183,6 +214,7 @@ class Slot:
         self.intents[:0] = write.intents
         self.notices[:0] = write.notices
         self.sent_rows = {}
+        self.tried |= write.trying is not None
         self.dirty = True
 
     def acknowledged(self) -> None:

@@ -8,6 +8,7 @@ from wow_ray.failure import Category, capture
 from wow_ray.policy import parked as life
 from wow_ray.policy.decide import Spent
 from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
+from wow_ray.runtime.caution import crash
 from wow_ray.runtime.lane import digest
 from wow_ray.runtime.parking import NO_RETRIES
 from wow_ray.runtime.rows import Rows
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from wow_ray.events import StoredEvent
     from wow_ray.policy.classify import Classified
     from wow_ray.policy.progress import Progress
+    from wow_ray.runtime.caution import Caution
     from wow_ray.runtime.drains import Drains
     from wow_ray.runtime.going_on import GoingOn
     from wow_ray.runtime.group import Group, Handler
@@ -32,6 +34,7 @@ class Unparking:
     """Works on the open rows of one partition's slots."""
 
     drains: Drains
+    caution: Caution
     going_on: GoingOn
 
     def __init__(self, rows: Rows) -> None:
@@ -54,12 +57,14 @@ class Unparking:
     def begin(self, group: Group, slot: Slot, row: Row) -> None:
         """Have a due row's call, or a `RETRYING` row's drain, run once its begin is in the store.
 
-        While the group stands still nothing begins: the row waits as it is until it may (H44).
+        While the group stands still nothing begins: the row waits as it is until it may (H44); likewise while others
+        are tried that may kill the process (H10).
         """
         slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
-        if group.stops:
+        if group.stops or not self.caution.allows(row):
             self.going_on.add(group, slot, row.id)
             return
+        self.caution.begun(slot, row)
         begun, progress = life.begin(row, self._rows.now()), slot.progress[group.number]
         self._rows.keep(slot, begun)
         self._rows.partition.commits.after(lambda: self._begin_now(group, slot, begun, progress))
@@ -84,7 +89,7 @@ class Unparking:
         handler = _handler(group, row)
         if handler is None:
             return  # kept as it is for a release that has the handler again (P14)
-        after = life.interrupted(row, self._rows.now(), handler.parked)
+        after = life.interrupted(row, self._rows.now(), handler.parked, crash() if slot.crashed else None)
         if after is not row:
             self._rows.keep(slot, after)
         if after.state is State.RETRYING:

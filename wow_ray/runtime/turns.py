@@ -1,0 +1,68 @@
+"""Turns: who may begin a call in this process while it is careful (H10).
+
+One process has one of these, whatever number of partitions it has: they die together, so they take turns together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wow_ray.policy.suspicion import admitted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Turn:
+    """One call that waits for its turn, or has it. Everything but its end is told by calling `begin`."""
+
+    __slots__ = ("begin", "charges", "key", "marked")
+
+    def __init__(self, key: tuple[int, int], charges: int) -> None:
+        """Stand for a call of the event at (group, position) of its slot, which is charged so often."""
+        self.key = key
+        self.charges = charges
+        self.marked = False
+        """Whether the mark is in the store, so that the call may begin."""
+        self.begin: Callable[[], None] = lambda: None
+
+
+class Turns:
+    """The turns of one process."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._waiting: list[Turn] = []
+        self._having: set[Turn] = set()
+        self._giving = False
+
+    def ask(self, turn: Turn) -> None:
+        """Wait for a turn; `turn.begin()` is called once it has come, perhaps at once."""
+        self._waiting.append(turn)
+        self._give()
+
+    def leave(self, turn: Turn) -> None:
+        """Give a turn back, or wait for it no more."""
+        self._having.discard(turn)
+        if turn in self._waiting:
+            self._waiting.remove(turn)
+        self._give()
+
+    def _give(self) -> None:
+        if self._giving:  # by somebody's `begin`: the loop below looks again
+            return
+        self._giving = True
+        try:
+            while chosen := self._chosen():
+                for turn in chosen:
+                    self._waiting.remove(turn)
+                    self._having.add(turn)
+                for turn in chosen:
+                    turn.begin()
+        finally:
+            self._giving = False
+
+    def _chosen(self) -> list[Turn]:
+        charges = [turn.charges for turn in self._waiting]
+        alone = any(turn.charges for turn in self._having)
+        return [self._waiting[index] for index in admitted(charges, len(self._having), alone=alone)]
