@@ -134,6 +134,5 @@ class Pulse:
 def _reasons(parts: list[Group]) -> Iterator[str]:
     """Give why the partitions of a group that are paused are."""
     for part in parts:
-        if part.paused:
-            cause = None if part.probe_lane is None else part.probe_lane.first_cause
-            yield "its surroundings fail" if cause is None else f"{cause.type}: {cause.message}"
+        if part.pause is not None:
+            yield part.pause.error

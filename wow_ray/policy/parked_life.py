@@ -3,7 +3,7 @@
     (fresh stop) -> PARKED or EXHAUSTED    (spill) -> WAITING
     PARKED, WAITING --begin--> RETRYING --advanced...--> ended
     RETRYING --failed--> PARKED or EXHAUSTED    RETRYING --stopped_again--> PARKED or EXHAUSTED
-    any open state --resume, skip--> RETRYING
+    any open state --resume, skip--> RETRYING    PARKED, EXHAUSTED, WAITING --reopened--> WAITING
 
 Two things run as RETRYING: the single call of a parked retry (`next_due` kept; its failure goes to `failed`), and a
 drain under the normal budget (`next_due` is None: after `resume`, `skip`, a begun `WAITING` row, or the first
@@ -176,6 +176,13 @@ def skip(row: Row, through: tuple[int, int], now: datetime) -> Row:
     if through < row.stopped:
         raise ValueError(f"row {row.id} is already at {row.stopped}; there is nothing to skip through {through}")
     return _drained_from_mark(row, now, skip_through=max(through, row.skip_through or through))
+
+
+def reopened(row: Row, now: datetime) -> Row:
+    """Take back a park or a spill that an outage caused: `WAITING`, due at once, budgets fresh, nobody told (H15)."""
+    if row.state not in {State.PARKED, State.EXHAUSTED, State.WAITING}:
+        raise ValueError(f"row {row.id} is {row.state}; only one that stands still can be taken back")
+    return changed(row, now, state=State.WAITING, attempts=0, backpressure=0, retries=0, next_due=now, told=False)
 
 
 def given_back(row: Row, now: datetime) -> Row:

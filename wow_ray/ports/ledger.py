@@ -113,5 +113,8 @@ class Ledger(Protocol):
         ...
 
     async def notices(self, after: int, limit: int) -> Sequence[tuple[int, str, str]]:
-        """Give facts from the outbox as (number, kind, row id), oldest first."""
+        """Give facts from the outbox as (number, kind, row id), oldest first; those that are to be told by now (H15).
+
+        One that was withheld keeps the number it was given with its commit.
+        """
         ...

@@ -111,10 +111,15 @@ class IntentDone:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A fact for the outbox: one per transition that people are told of (P13, D1)."""
+    """A fact for the outbox: one per transition that people are told of (P13, D1).
+
+    Nobody is told of it before `after` seconds have passed by the store's clock, and nobody at all when by then the
+    row was `reopened`, because an outage had caused the park (H15).
+    """
 
     kind: Literal["parked", "exhausted", "resumed", "skipped", "resolved"]
     row: Row
+    after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,8 @@ class SlotWrite:
     intents: tuple[IntentDone, ...] = ()
     notices: tuple[Notice, ...] = ()
     trying: tuple[Trying, ...] | None = None
+    reopened: tuple[tuple[str, int], ...] = ()
+    """Rows, with their etags, that an outage had parked: what was said of them before and not told yet is withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,9 @@ class Attempts:
         if lane.queue or lane.row is not None:
             return False
         lane.status = Status.GONE
-        del lane.group.lanes[lane.key]
+        group = lane.group
+        del group.lanes[lane.key]
+        group.lanes_done += 1
         return True
 
     def _rush(self, lane: Lane) -> BaseException | Suspended | None:
@@ -120,13 +122,14 @@ class Attempts:
         the event now at the head of the queue ended in; `None` = it was not called, the careful way has to look at it.
         """
         group, slot = lane.group, lane.slot
-        if lane.row is not None or slot.markers or group.paused or group.stops or self._workers.closed or self.careful:
+        barred = group.pause is not None or group.stops or self._workers.closed or self.careful
+        if lane.row is not None or slot.markers or barred:
             return None
         clock, valid_until, handlers = self._clock.monotonic, self._lease.valid_until, group.handlers
         unfinished = slot.progress[group.number].unfinished
         ended: BaseException | Suspended | None = None
         done = 0
-        now = clock()
+        now = good = clock()
         for cell in lane.queue[:QUOTA]:
             row = cell.row
             handler = handlers.get((row.aggregate, row.type))
@@ -140,7 +143,9 @@ class Attempts:
             if ended is None and now - began > handler.timeout:
                 ended = late(handler.timeout)
             if ended is not None:
+                lane.began = began
                 break
+            good = began
             del unfinished[cell.position]
             done += 1
             lane.spent = NOTHING_SPENT
@@ -151,17 +156,19 @@ class Attempts:
             slot.dirty = True
             group.settled += done
             group.handled += done
+            group.did_well(lane.key, done, good, now)
         return ended
 
     def _may_begin(self, lane: Lane) -> bool:
         """Tell whether a call of the lane may begin now: gates, pause, lease (L3), and W for a drain (H9)."""
         group = lane.group
-        if self._clock.monotonic() >= self._lease.valid_until:
+        lane.began = self._clock.monotonic()
+        if lane.began >= self._lease.valid_until:
             self._outcomes.lease_lost()
         full = lane.row is not None and group.open >= WINDOW
         if full or group.stops or self._workers.closed:
             return False
-        return not (group.paused and group.probe_lane is not lane)
+        return group.pause is None or group.pause.lane is lane
 
     async def _attempt(
         self,

@@ -11,6 +11,9 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 from wow_ray.policy.decide import Limits
+from wow_ray.policy.limiter import Limiter
+from wow_ray.policy.mass import MassParks
+from wow_ray.policy.outlook import Outlook
 from wow_ray.runtime.lane import Status
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from wow_ray.handlers.specs import GroupSpec, HandlerSpec
     from wow_ray.runtime.deadlines import Call
     from wow_ray.runtime.lane import Key, Lane
+    from wow_ray.runtime.outages import Parked
+    from wow_ray.runtime.probes import Pausing
 
     Turn = Callable[[Key], AbstractAsyncContextManager[None]]
 
@@ -98,12 +103,16 @@ class Group:
         "handled",
         "handlers",
         "lanes",
+        "lanes_done",
+        "limit",
+        "limited",
+        "limiter",
+        "mass",
         "name",
         "number",
         "open",
-        "paused",
-        "probe",
-        "probe_lane",
+        "outlook",
+        "pause",
         "ready",
         "running",
         "settled",
@@ -137,16 +146,7 @@ class Group:
         self.events = events
         self.shared = frozenset(key for key, spec in events.items() if spec.frozen)
         """Types whose bodies cannot be changed, so that the handlers of one read share them (H31)."""
-        self.state_classes: dict[str, tuple[type[Any], ...]] = {
-            aggregate: tuple(
-                {
-                    handler.spec.wants_state: None
-                    for handler in handlers
-                    if handler.spec.wants_state is not None and handler.aggregate == aggregate
-                }
-            )
-            for aggregate in spec.aggregates
-        }
+        self.state_classes = {each: _state_classes(handlers, each) for each in spec.aggregates}
         self.aggregates = spec.aggregates
         for handler in handlers:
             handler.plain = handler.plain and handler.aggregate not in spec.aggregates
@@ -155,6 +155,11 @@ class Group:
         self.ready: deque[Lane] = deque()
         self.drains: deque[Lane] = deque()
         self.ceiling = ceiling
+        self.limiter = Limiter(ceiling)
+        self.limit = ceiling
+        """How many calls may run at once at present; `relimit` brings it in line with the limiter."""
+        self.limited = False
+        """Whether successes raise the limit."""
         self.drains_ceiling = max(1, ceiling // 2)
         self.running = 0
         self.drains_running = 0
@@ -165,11 +170,12 @@ class Group:
         """No call begins and no page is taken: the group is being reset."""
         self.stops: frozenset[str] = frozenset()
         """Why somebody has it stand still: no call begins, no probe either, and no page is taken (H44)."""
-        self.paused = False
-        self.probe_lane: Lane | None = None
-        """The lane that is called alone while the group is paused; `None` = the next one that is ready."""
-        self.probe: Lane | None = None
-        """The probe lane once its time has come."""
+        self.pause: Pausing | None = None
+        """While it is paused: why, since when, and whom it is tried with."""
+        self.outlook: Outlook[Key, Parked] = Outlook()
+        self.mass = MassParks()
+        self.lanes_done = 0
+        """Lanes that have done all they had: roughly the aggregates handled well, each counted anew for each burst."""
         self.open = 0
         """Positions dispatched and not yet committed as settled; at most W (P5, L2)."""
         self.settled = 0
@@ -181,10 +187,10 @@ class Group:
 
     def take(self) -> Lane | None:
         """Give the next lane that may run now, or `None`; a paused group gives its probe only."""
-        if self.running >= self.ceiling or self.halted:
+        if self.running >= self.limit or self.halted:
             return None
-        if self.paused and not self._deserted():
-            return self._probe()
+        if self.pause is not None:
+            return self.pause.take()
         drains, ready = self.drains, self.ready
         while drains and self.open < WINDOW and self.drains_running < self.drains_ceiling and (self.turn or not ready):
             lane = drains.popleft()
@@ -198,64 +204,62 @@ class Group:
                 return lane
         return None
 
+    def take_ready(self, *, failing: bool) -> Lane | None:
+        """Take the next live lane that is ready and is, or is not, among those that fail; `None` = there is none."""
+        known = self.outlook.failing
+        for lane in self.ready:
+            if lane.status is Status.READY and (lane.key in known) is failing:
+                self.ready.remove(lane)
+                return lane
+        return None
+
+    @property
+    def paused(self) -> bool:
+        """Whether its surroundings fail, so that nothing but a probe is called (D3)."""
+        return self.pause is not None
+
     @property
     def halted(self) -> bool:
         """Whether no call may begin at all: it is being reset, or somebody has it stand still."""
         return self.closed or bool(self.stops)
 
-    def end_pause(self) -> None:
-        """Let all lanes go on."""
-        self.paused = False
-        self.probe = self.probe_lane = None
+    def relimit(self) -> None:
+        """Bring the plain numbers, which every turn looks at, in line with the limiter."""
+        self.limit = self.limiter.limit
+        self.limited = self.limiter.climbing
+        self.drains_ceiling = max(1, self.limit // 2)
 
-    def _deserted(self) -> bool:
-        """Tell whether the probing lane has left and no live lane is there to probe instead: then the pause is over.
+    def did_well(self, key: Key, calls: int, began: float, now: float) -> None:
+        """Take live calls of a lane that ended well into account; `began` is when the last of them did (W3, D4)."""
+        outlook = self.outlook
+        if outlook.failing or outlook.window:
+            outlook.good(key, began, now)
+        else:
+            outlook.good_at, outlook.good_began = now, began
+        if self.limited:
+            self.climb(calls, now)
 
-        Nothing is known to fail any more; the next failure pauses anew.
-        """
-        if self.probe_lane is not None and self.probe_lane.status is not Status.GONE:
-            return False
-        if any(lane.row is None for lane in self.lanes.values()):
-            return False
-        self.end_pause()
-        return True
-
-    def _probe(self) -> Lane | None:
-        """Give the probe when its time has come; when the probing lane has left, the next one that is ready (W4)."""
-        lane, self.probe = self.probe, None
-        if lane is not None:
-            return lane if lane.status is Status.READY else None
-        if self.probe_lane is not None and self.probe_lane.status is not Status.GONE:
-            return None
-        self.probe_lane = None
-        while self.ready:
-            lane = self.ready.popleft()
-            if lane.status is Status.READY:
-                self.probe_lane = lane
-                return lane
-        return None
+    def climb(self, successes: int, now: float) -> None:
+        """Let successes raise the limit (D4, W6)."""
+        self.limiter.succeeded(successes, now)
+        self.relimit()
 
     def takes_page(self, room: int) -> bool:
-        """Tell whether the feed may hand it events: it has at most `room` open, and is neither paused nor closed (H7).
+        """Tell whether the feed may hand it events: it has at most `room` open, and is neither paused nor halted (H7).
 
-        A paused group whose last probe has left takes a page all the same: somebody has to probe (W4).
+        A paused group without a healthy aggregate at hand takes a page all the same: somebody has to be tried (W4).
         """
-        return self.open <= room and not self.halted and (not self.paused or self.lacks_probe())
-
-    def lacks_probe(self) -> bool:
-        """Tell whether the group is paused and nobody is left to probe with: the feed has to bring somebody (W4)."""
-        gone = self.probe_lane is None or self.probe_lane.status is Status.GONE
-        return self.paused and gone and not self.ready
+        if self.open > room or self.halted:
+            return False
+        return self.pause is None or len(self.ready) <= len(self.outlook.failing)
 
     def has_work(self) -> bool:
         """Tell whether `take` could give a lane once permits allow it."""
         if self.halted:
             return False
-        if not self.paused or self._deserted():
-            return bool(self.ready or self.drains)
-        if self.probe is not None:
-            return True
-        return bool(self.ready) and (self.probe_lane is None or self.probe_lane.status is Status.GONE)
+        if self.pause is not None:
+            return self.pause.ready is not None
+        return bool(self.ready or self.drains)
 
     def subscriptions(self) -> set[str]:
         """Name the group's subscriptions that this program has handlers for."""
@@ -281,3 +285,9 @@ class Group:
         """Fold the aggregate's states anew when next wanted."""
         for cls in self.state_classes.get(key[0], ()):
             self.states.pop((cls, key), None)
+
+
+def _state_classes(handlers: Sequence[Handler], aggregate: str) -> tuple[type[Any], ...]:
+    """List the states that handlers of an aggregate want, each once."""
+    wanted = (handler.spec.wants_state for handler in handlers if handler.aggregate == aggregate)
+    return tuple({cls: None for cls in wanted if cls is not None})

@@ -76,6 +76,8 @@ class Lane:
     """The call under way was given up: it does not end, and its permit was given back (H25)."""
     as_drain = False
     """The call under way counts among the group's drains."""
+    began = 0.0
+    """When the call under way, or the last one, began, monotonic."""
     due = 0.0
     """When the next attempt may begin, monotonic; in the past = at once."""
     ticket = 0

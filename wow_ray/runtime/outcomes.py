@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from wow_ray.failure import Category, capture
 from wow_ray.policy.classify import Classified
-from wow_ray.policy.decide import Park, Pause, Retry, SlowDown, decide
+from wow_ray.policy.decide import Decision, Park, Pause, Retry, SlowDown, decide
 from wow_ray.policy.parked import Reason
 from wow_ray.policy.retry_after import retry_after_of
 from wow_ray.runtime.elsewhere import DEATHS, FailedElsewhereError
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from wow_ray.errors import UndecodableError
     from wow_ray.ports.clock import Clock, Dice
     from wow_ray.runtime.drains import Drains
-    from wow_ray.runtime.group import Group, Handler
+    from wow_ray.runtime.group import Handler
     from wow_ray.runtime.lane import Cell, Lane
     from wow_ray.runtime.lease_gate import LeaseGate
+    from wow_ray.runtime.outages import Judged, Outages
     from wow_ray.runtime.parking import Parking
     from wow_ray.runtime.timers import Timers
     from wow_ray.runtime.unparking import Unparking
@@ -65,6 +66,7 @@ class Settling:
         parking: Parking,
         unparking: Unparking,
         drains: Drains,
+        outages: Outages,
         lease: LeaseGate,
     ) -> None:
         """Hold the parts of the partition."""
@@ -77,11 +79,14 @@ class Settling:
         self._parking = parking
         self._unparking = unparking
         self._drains = drains
+        self._outages = outages
         self._lease = lease
 
     def succeeded(self, lane: Lane, cell: Cell) -> None:
-        """Settle the event; a success gives the aggregate its budget back (D6) and ends a pause of its group (W4)."""
-        if lane.row is None:
+        """Settle the event; a success gives the aggregate its budget back (D6) and may end its group's pause (W4)."""
+        group, now = lane.group, self._clock.monotonic()
+        live = lane.row is None
+        if live:
             lane.settle(cell)
         else:
             self._unparking.drained(lane, cell)
@@ -89,9 +94,15 @@ class Settling:
         lane.spent = NOTHING_SPENT
         lane.first_cause = None
         lane.due = 0.0
-        lane.group.handled += 1
-        if lane.group.paused and lane.group.probe_lane is lane:
-            self._unpause(lane.group)
+        group.handled += 1
+        outlook = group.outlook
+        if live and (group.pause is not None or outlook.alert):
+            self._outages.succeeded(lane, now)
+        else:
+            outlook.failing.pop(lane.key, None)
+            outlook.good_at, outlook.good_began = now, lane.began
+        if group.limited:
+            group.climb(1, now)
 
     def passed(self, lane: Lane, cell: Cell) -> bool:
         """Tell whether the lane's next event needs no call, and then settle it: skipped, or done by a former owner."""
@@ -107,7 +118,7 @@ class Settling:
         return True
 
     def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
-        """Classify, decide, carry out."""
+        """Classify, judge, decide, carry out."""
         group = lane.group
         group.failures += 1
         group.forget_states(lane.key)
@@ -115,39 +126,66 @@ class Settling:
         if lane.first_cause is None:
             lane.first_cause = capture(error, classified.category, classified.source)
         now = self._clock.monotonic()
-        asked = retry_after_of(error, self._partition.store_now(), handler.limits.backpressure.retry_after_cap)
+        judged = self._outages.judged(lane, handler, classified, now)
         if lane.row is not None and lane.retrying:
-            self._unparking.retry_failed(lane, handler, classified, error, asked)
-            self._command_after_failure(lane)
-            return
-        decision = decide(
-            classified,
-            lane.spent,
-            handler.limits,
-            now,
-            self._dice(),
-            asked,
-            jittered=self._verdicts.wants_jitter(error),
-        )
+            asked = retry_after_of(error, self._partition.store_now(), handler.limits.backpressure.retry_after_cap)
+            self._unparking.retry_failed(lane, handler, judged.classified, error, asked)
+        else:
+            if not judged.charged and judged.counted:
+                self._outages.pause(group, "systemic", handler, capture(error, classified.category, classified.source))
+            probed = self._outages.probes.ended(lane)
+            decision = self._decided(lane, handler, error, judged, now, probed=probed)
+            self._carried_out(lane, cell, handler, error, judged, decision, now)
+            if probed:
+                self._outages.probes.failed(group, error)
+        self._command_after_failure(lane)
+
+    def _decided(
+        self, lane: Lane, handler: Handler, error: BaseException, judged: Judged, now: float, *, probed: bool
+    ) -> Decision:
+        """Decide what is done about a failed call that is no parked retry."""
+        asked = retry_after_of(error, self._partition.store_now(), handler.limits.backpressure.retry_after_cap)
+        jittered = self._verdicts.wants_jitter(error)
+        decision = decide(judged.classified, lane.spent, handler.limits, now, self._dice(), asked, jittered=jittered)
         if isinstance(error, FailedElsewhereError) and error.deaths >= DEATHS:
-            decision = Park(Reason.CRASHED_WORKER, decision.spent)
-        for_good = isinstance(decision, Park) and decision.reason in {Reason.UNRECOVERABLE, Reason.CRASHED_WORKER}
-        if group.paused and group.probe_lane is lane and not for_good:
-            # A probe that fails otherwise is still no success: nothing is charged and another probe follows (W4).
-            decision = decide(PROBE, lane.spent, handler.limits, now, self._dice(), asked)
+            return Park(Reason.CRASHED_WORKER, decision.spent)
+        for_good = isinstance(decision, Park) and decision.reason is Reason.UNRECOVERABLE
+        if for_good or (judged.charged and not probed):
+            return decision
+        # A probe that fails in any way is no success: nothing is charged and another probe follows (W4).
+        return decide(PROBE, lane.spent, handler.limits, now, self._dice(), asked)
+
+    def _carried_out(  # noqa: PLR0917 - a decision about an attempt, and what it is about
+        self,
+        lane: Lane,
+        cell: Cell,
+        handler: Handler,
+        error: BaseException,
+        judged: Judged,
+        decision: Decision,
+        now: float,
+    ) -> None:
+        """Carry the decision out: all of it in this turn of the loop."""
+        group, classified, rules = lane.group, judged.classified, handler.limits.systemic
+        lane.spent = decision.spent
         match decision:
-            case Retry(at, spent) | SlowDown(at, spent):
-                lane.spent = spent
-                self._wait(lane, handler, at, error, classified)
-            case Pause(at, spent):
-                lane.spent = spent
-                self._pause(lane, handler, at, error)
-            case Park(reason, spent):
-                lane.spent = spent
-                self._parking.park(lane, cell, handler, reason, capture(error, classified.category, classified.source))
+            case Retry(at):
+                if judged.counted:
+                    group.outlook.charged(lane.key, now, rules)
+                self._wait(lane, handler, at, error, judged)
+            case SlowDown(at):
+                if group.limiter.busy(now, at, group.running):
+                    group.relimit()
+                self._wait(lane, handler, at, error, judged)
+            case Pause(at):
+                self._outages.waits(lane, at)
+            case Park(reason):
+                failure = capture(error, classified.category, classified.source)
+                told = rules.window if judged.counted and not group.outlook.own(lane.key) else 0.0
+                row = self._parking.park(lane, cell, handler, reason, failure, told_after=told)
+                self._outages.parked(lane, handler, row, counted=judged.counted)
             case _:
                 assert_never(decision)
-        self._command_after_failure(lane)
 
     def _command_after_failure(self, lane: Lane) -> None:
         """Apply a command that waited for the failed call, before the lane waits for its next one (H41)."""
@@ -161,7 +199,10 @@ class Settling:
 
     def unreadable(self, lane: Lane, cell: Cell, error: UndecodableError) -> None:
         """Park the aggregate without a call (P14, H21)."""
+        probed = self._outages.probes.ended(lane)
         self._parking.unreadable(lane, cell, error)
+        if probed:
+            self._outages.probes.failed(lane.group, error)
 
     def idle(self, lane: Lane) -> None:
         """Go on with what came meanwhile, read on in a drain, or drop the lane."""
@@ -194,31 +235,13 @@ class Settling:
         """Bring a lane whose wait is over back to the workers."""
         self._workers.ready(lane)
 
-    def _wait(self, lane: Lane, handler: Handler, at: float, error: BaseException, classified: Classified) -> None:
-        wait = at - self._clock.monotonic()
-        if wait > SPILL_WAIT:
-            self._parking.spill(lane, handler, wait, capture(error, classified.category, classified.source))
-            return
-        self._timers.set(lane, at)
-
-    def _pause(self, lane: Lane, handler: Handler, at: float, error: BaseException) -> None:
-        """Stop the group here and call this entry alone until it succeeds (D3); a drain pauses nobody (W2)."""
-        group = lane.group
-        if lane.row is not None:
+    def _wait(self, lane: Lane, handler: Handler, at: float, error: BaseException, judged: Judged) -> None:
+        now = self._clock.monotonic()
+        if at - now <= SPILL_WAIT:
             self._timers.set(lane, at)
             return
-        if group.paused and group.probe_lane is not lane:
-            self._workers.ready(lane)
-            return
-        if not group.paused:
-            failure = capture(error, Category.SYSTEMIC, "pause")
-            said = f"{failure.type}: {failure.message[:200]}"
-            log.error("%s: paused, its surroundings fail (%s); probing until they are back", handler.subscription, said)
-        group.paused = True
-        group.probe_lane = lane
-        self._timers.set(lane, at)
-
-    def _unpause(self, group: Group) -> None:
-        log.warning("%s: the probe succeeded, going on", group.name)
-        group.end_pause()
-        self._workers.activate(group)
+        failure = capture(error, judged.classified.category, judged.classified.source)
+        slot, group, key = lane.slot, lane.group, lane.key
+        row = self._parking.spill(lane, handler, at - now, failure)
+        if judged.counted:
+            group.outlook.charged(key, now, handler.limits.systemic, (slot, row))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from wow_ray.failure import Category, Failure, capture
 from wow_ray.policy import parked as life
 from wow_ray.policy.budget import ParkedRetries
-from wow_ray.policy.parked import Cause, Reason, State, Stop
+from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
 from wow_ray.runtime.lane import Status
 from wow_ray.runtime.rows import Rows, stop_at
 
@@ -36,10 +36,15 @@ class Parking:
         self._drains = drains
         self._unparking = unparking
 
-    def park(self, lane: Lane, cell: Cell, handler: Handler, reason: Reason, failure: Failure) -> None:
-        """Park the aggregate at this event; what waits settles as held, later events are held (P1, P2, P5)."""
+    def park(
+        self, lane: Lane, cell: Cell, handler: Handler, reason: Reason, failure: Failure, *, told_after: float = 0.0
+    ) -> Row:
+        """Park the aggregate at this event; what waits settles as held, later events are held (P1, P2, P5).
+
+        People are told of it `told_after` seconds from now, unless it is reopened by then (H15).
+        """
         cause = Cause(reason, failure, lane.first_cause or failure, lane.spent.attempts, lane.spent.backpressure)
-        self._stopped(lane, stop_at(handler.subscription, cell), cause, handler.parked)
+        return self._stopped(lane, stop_at(handler.subscription, cell), cause, handler.parked, told_after)
 
     def unreadable(self, lane: Lane, cell: Cell, error: UndecodableError) -> None:
         """Park the aggregate at an event that this program cannot read; no call was made (P14, H21)."""
@@ -58,7 +63,7 @@ class Parking:
         lane.group.stuck[lane.key] = call
         self.park(lane, cell, handler, Reason.NOT_ENDING, failure)
 
-    def spill(self, lane: Lane, handler: Handler, seconds: float, failure: Failure) -> None:
+    def spill(self, lane: Lane, handler: Handler, seconds: float, failure: Failure) -> Row:
         """Put a long in-budget wait into the ledger, so that it holds nothing in memory (P5, H6)."""
         now = self._rows.now()
         due = now + timedelta(seconds=seconds)
@@ -75,6 +80,7 @@ class Parking:
         self._rows.note(lane.slot, row, "live", failure)
         self._rows.keep(lane.slot, row)
         self._unparking.wake_at(lane.group, lane.slot, row, seconds)
+        return row
 
     def spill_full(self, lane: Lane) -> None:
         """Let a lane with too many waiting events go on by reading its stream (P5, H6).
@@ -97,7 +103,7 @@ class Parking:
         self._rows.hold(lane)
         self._rows.drop(lane)
 
-    def _stopped(self, lane: Lane, stop: Stop, cause: Cause, limits: ParkedRetries) -> None:
+    def _stopped(self, lane: Lane, stop: Stop, cause: Cause, limits: ParkedRetries, told_after: float = 0.0) -> Row:
         rows, slot = self._rows, lane.slot
         if lane.row is not None:
             now = rows.now()
@@ -110,7 +116,9 @@ class Parking:
             rows.hold(lane)
             rows.drop(lane)
         rows.keep(slot, row)
-        rows.say(slot, "exhausted" if row.state is State.EXHAUSTED and row.retries else "parked", row)
+        kind: Literal["parked", "exhausted"] = "exhausted" if row.state is State.EXHAUSTED and row.retries else "parked"
+        rows.say(slot, kind, row, told_after)
+        return row
 
 
 def _subscription(lane: Lane, cell: Cell) -> str:

@@ -27,9 +27,10 @@ from wow_ray.runtime.holdings import Holdings
 from wow_ray.runtime.intents import Intents
 from wow_ray.runtime.lease_gate import LeaseGate
 from wow_ray.runtime.loading import take_over
+from wow_ray.runtime.outages import Outages
 from wow_ray.runtime.outcomes import Settling
 from wow_ray.runtime.parking import Parking
-from wow_ray.runtime.pause_notes import PauseNotes
+from wow_ray.runtime.pause_notes import PauseNotes, note_pause
 from wow_ray.runtime.rows import Rows
 from wow_ray.runtime.states import States
 from wow_ray.runtime.stops import Stops
@@ -115,6 +116,9 @@ class Partition:
         self.intents = Intents(stores.ledger, stores.drains, clock, ids, pace.intent_poll, self)
         self.notes = PauseNotes(stores.pauses, clock, owner.partition)
         self.stops = Stops(stores.pauses, clock, pace.intent_poll, owner.partition, self)
+        self.outages = Outages(clock, dice, self.time.now, self.timers, self.workers, self.unparking)
+        self.outages.probes.changed = self._pause_changed
+        self.notes.on_lifted = lambda group, _: self.outages.lift(group)
         self.settling = self._settling(dice, verdicts)
         self.attempts = self._attempting(spec)
         self.caution = self.unparking.caution = Caution(clock, rows, turns or Turns(), self)
@@ -130,6 +134,7 @@ class Partition:
             parking=self.parking,
             unparking=self.unparking,
             drains=self.drains,
+            outages=self.outages,
             lease=LeaseGate(self.stores.lease, self._clock, self.workers),
         )
 
@@ -208,6 +213,7 @@ class Partition:
     async def _over(self, *, keep_lease: bool) -> None:
         self.timers.stop()
         self.caution.close()
+        self.outages.probes.stop(list(self.groups.values()))
         self.deadlines.stop()
         for task in self._tasks:
             task.cancel()
@@ -256,6 +262,9 @@ class Partition:
     def dispatched(self) -> None:
         """See `Dispatching`."""
         self.commits.poke()
+        now = self._clock.monotonic()
+        for group in self.groups.values():
+            group.mass.beat(now, group.lanes_done)
 
     def rewound(self, slot: int, cursor: int, head: int) -> None:
         """See `Dispatching`: end, so that everything is loaded anew."""
@@ -273,6 +282,11 @@ class Partition:
         """See `Facts`: the call that an intent waited for has ended; the lane stands still until it is applied."""
         del lane
         self.intents.nudge()
+
+    def _pause_changed(self, group: Group) -> None:
+        """Have people see that a group is paused here by itself, how it is probed, and that it is over."""
+        note_pause(group, self.notes, self._clock.monotonic(), self.store_now())
+        self.feed.wake()
 
     # --- for the workers, timers and deadlines
 

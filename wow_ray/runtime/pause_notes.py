@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from wow_ray.errors import NotFoundError, StoreDataError, StoreUnavailableError
+from wow_ray.policy.pauses import PauseReason
 from wow_ray.ports.pauses import PauseNote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
-    from wow_ray.policy.pauses import PauseReason
     from wow_ray.ports.clock import Clock
     from wow_ray.ports.pauses import Pause, Pauses
     from wow_ray.runtime.group import Group
@@ -118,6 +120,25 @@ class PauseNotes:
             self._shown.pop(key, None)
         if self._unsaid.get(key) is said:
             del self._unsaid[key]
+
+
+def note_pause(group: Group, notes: PauseNotes, now: float, store_now: datetime) -> None:
+    """Say how a group's own pause stands; `now` is monotonic. Says that it is over when there is none."""
+    pause = group.pause
+    if pause is None:
+        for reason in (PauseReason.SYSTEMIC, PauseReason.MASS_FAILURE):
+            notes.ended(group, reason, "a probe succeeded, or nobody was left to be tried")
+        return
+    next_probe = store_now + timedelta(seconds=max(0.0, pause.next_probe - now))
+    detail = {
+        "subscription": pause.subscription,
+        "failing": len(group.outlook.failing),
+        "probes_failed": pause.probing.failures,
+        "healthy_needed": pause.probing.needs - len(pause.probing.proven),
+        "last_probe_error": pause.last_probe_error,
+        "next_probe": next_probe.isoformat(),
+    }
+    notes.begun(group, PauseReason(pause.why), pause.error, detail)
 
 
 def _kept(text: str) -> str:

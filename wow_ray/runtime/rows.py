@@ -67,9 +67,15 @@ class Rows:
         """Keep one attempt in the row's history."""
         slot.attempts.append(AttemptNote(row.id, kind, self.now(), failure))
 
-    def say(self, slot: Slot, kind: Literal["parked", "exhausted", "resumed", "skipped", "resolved"], row: Row) -> None:
-        """Put a fact that people are told of into the outbox (P13)."""
-        slot.notices.append(Notice(kind, row))
+    def say(
+        self,
+        slot: Slot,
+        kind: Literal["parked", "exhausted", "resumed", "skipped", "resolved"],
+        row: Row,
+        after: float = 0.0,
+    ) -> None:
+        """Put a fact that people are told of, `after` seconds, into the outbox (P13, H15)."""
+        slot.notices.append(Notice(kind, row, after))
         level = logging.WARNING if kind in {"parked", "exhausted"} else logging.INFO
         place = f"{row.aggregate}/{row.aggregate_id}"
         at = f"{row.stopped_version}:{row.stopped_sequence}"

@@ -46,6 +46,7 @@ class Slot:
         "notices",
         "number",
         "progress",
+        "reopened",
         "rows",
         "sent_rows",
         "tried",
@@ -84,6 +85,7 @@ class Slot:
         """Live events that are tried under suspicion, by (group, position); empty while all is well."""
         self.tried = self.dirty = bool(loaded.trying)
         """`trying` has changed since the last commit's snapshot."""
+        self.reopened: list[tuple[str, int]] = []
 
     def cursors(self) -> dict[int, int]:
         """Give each group's cursor by group number."""
@@ -196,6 +198,7 @@ class Slot:
             tuple(self.intents),
             tuple(self.notices),
             tuple(self.trying.values()) if self.tried else None,
+            reopened=tuple(self.reopened),
         )
         self.sent_rows = self.rows
         self.rows = {}
@@ -203,6 +206,7 @@ class Slot:
         self.attempts = []
         self.intents = []
         self.notices = []
+        self.reopened = []
         self.dirty = self.tried = False
         return write
 
@@ -213,6 +217,7 @@ class Slot:
         self.attempts[:0] = write.attempts
         self.intents[:0] = write.intents
         self.notices[:0] = write.notices
+        self.reopened[:0] = write.reopened
         self.sent_rows = {}
         self.tried |= write.trying is not None
         self.dirty = True

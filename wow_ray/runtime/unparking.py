@@ -104,6 +104,15 @@ class Unparking:
         if row.state is State.RETRYING or row.is_due(self._rows.now()):
             self.begin(group, slot, row)
 
+    def reopen(self, group: Group, slot: Slot, row: Row) -> None:
+        """Take back a park or a spill that an outage caused, unless somebody has changed it since (W1, H15)."""
+        if slot.lost or slot.outdated(row) or row.state not in {State.PARKED, State.EXHAUSTED, State.WAITING}:
+            return
+        after = life.reopened(row, self._rows.now())
+        slot.reopened.append((after.id, after.etag))
+        self._rows.keep(slot, after)
+        self.wake_at(group, slot, after, 0.0)
+
     def wake_at(self, group: Group, slot: Slot, row: Row, seconds: float) -> None:
         """Have a spilled aggregate go on when its wait is over: by the owner's own timer, without the ledger actor."""
         clock, row_id, key = self._rows.clock, row.id, (row.group, row.aggregate, row.aggregate_id)
@@ -142,7 +151,10 @@ class Unparking:
     def retry_failed(
         self, lane: Lane, handler: Handler, classified: Classified, error: BaseException, retry_after: float | None
     ) -> None:
-        """Record a failed parked retry: parked until the next one, or exhausted (P6 to P8)."""
+        """Record a failed parked retry: parked until the next one, or exhausted (P6 to P8).
+
+        `classified` is what counts, also where the error's own class says otherwise (W5).
+        """
         rows, failure = self._rows, capture(error, classified.category, classified.source)
         after = life.failed(
             lane.caught_up(rows.now()),

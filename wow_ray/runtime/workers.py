@@ -67,8 +67,8 @@ class Workers:
         """Put the lane into its group's queue and see that a worker takes it."""
         lane.status = Status.READY
         group = lane.group
-        if group.paused and group.probe_lane is lane:
-            group.probe = lane
+        if group.pause is not None and group.pause.lane is lane:
+            group.pause.ready = lane
         elif lane.row is not None:
             group.drains.append(lane)
         else:

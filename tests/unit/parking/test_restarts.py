@@ -226,7 +226,8 @@ async def test_a_page_under_way_when_a_group_joins_takes_nothing_from_it(place: 
 async def test_a_paused_group_leaves_its_cohort_and_comes_back_to_it() -> None:
     """H7, D3: the courier's downstream is away; the mailer reads on; both handle everything once, in order."""
     world = World(slots=1)
-    world.desk.then("a", 2, *[ConnectionRefusedError("down")] * 10, handler=COURIER)
+    for name in ("a", "b"):
+        world.desk.then(name, 1, *[ConnectionRefusedError("down")] * 10, handler=COURIER)
     async with Process(world, shop(Mailer, Courier)) as process:
         for _ in range(10):
             await moves(world.store, A, 5)

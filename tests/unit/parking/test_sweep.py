@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from asyncpg import UndefinedTableError
+
 from tests.unit.parking.desk import COURIER, MAILER, SUMS, Courier, Mailer, Noted, Sums, Trouble, moves, order, shop
 from tests.unit.parking.process import Process
 from tests.unit.parking.world import World
 from wow_ray.policy.parked import State
 
-ONCE = {"subscription": {"retry": {"max_attempts": 1}}}
+ONCE = {"subscription": {"retry": {"max_attempts": 1}, "systemic": {"mass_parks": 0}}}
 HOUR = 3_600.0
 
 
@@ -38,7 +40,7 @@ async def test_rows_whose_group_is_gone_do_not_starve_others() -> None:
     """S92, P14: 300 rows of a group that is gone are due for longer than A: A is retried in its time."""
     world = World(slots=2)
     for number in range(300):
-        world.desk.then(f"x{number}", 1, Trouble("no"), handler=COURIER)
+        world.desk.then(f"x{number}", 1, UndefinedTableError("no"), handler=COURIER)
         await moves(world.store, f"x{number}")
     async with Process(world, shop(Mailer, Courier), settings=ONCE) as process:
         await process.advance(60)
@@ -75,11 +77,12 @@ async def test_due_rows_of_a_paused_group_do_not_starve_others() -> None:
         return sum(call.subscription == COURIER and call.id.startswith("x") for call in world.desk.calls)
 
     for number in range(300):
-        world.desk.then(f"x{number}", 1, Trouble("no"), handler=COURIER)
+        world.desk.then(f"x{number}", 1, UndefinedTableError("no"), handler=COURIER)
         await moves(world.store, f"x{number}")
     async with Process(world, shop(Mailer, Courier), settings=ONCE) as process:
         await process.advance(60)
         world.desk.always("down", 1, ConnectionRefusedError("away"), handler=COURIER)
+        world.desk.always("a", 1, ConnectionRefusedError("away"), handler=COURIER)
         world.desk.then("a", 1, Trouble("no"))
         await moves(world.store, "down")
         await moves(world.store, "a")
@@ -101,7 +104,7 @@ async def test_more_due_rows_than_one_look_takes_are_all_retried() -> None:
     """S92, P6: 700 rows come due together, above what is taken at once and what drains at once; each is called once."""
     world = World(slots=4)
     for number in range(700):
-        world.desk.then(f"x{number}", 1, Trouble("no"))
+        world.desk.then(f"x{number}", 1, UndefinedTableError("no"))
         await moves(world.store, f"x{number}")
     async with Process(world, shop(), settings=ONCE) as process:
         await process.advance(1)

@@ -44,6 +44,10 @@ class Unlisted(Exception):  # noqa: N818 - named as an author would
     """An error that nobody has an opinion on: recoverable by default."""
 
 
+class BadParcel(Exception):  # noqa: N818 - named as an author would
+    """An error that the processors of these tests list as recoverable: the aggregate's own, and no outage."""
+
+
 class UnknownBuyer(Exception):  # noqa: N818 - named as an author would
     """An error that the processors of these tests list as unrecoverable."""
 
@@ -168,6 +172,16 @@ class Desk:
             await self.clock.sleep(seconds)
 
         return sleep
+
+    def failing(self, seconds: float, error: BaseException) -> Callable[[Event[Any]], Awaitable[object]]:
+        """Give a step that takes so long on the clock and then fails."""
+
+        async def fail(event: Event[Any]) -> None:
+            del event
+            await self.clock.sleep(seconds)
+            raise error
+
+        return fail
 
 
 class Door:

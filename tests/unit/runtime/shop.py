@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.runtime.desk import CarrierDown, Desk, Paid, Sent, Shipped, UnknownBuyer
+from tests.unit.runtime.desk import BadParcel, CarrierDown, Desk, Paid, Sent, Shipped, UnknownBuyer
 from wow_ray import App, Context, Event, ProjectContext, on_event, retry
 
 app = App("shop")
@@ -19,7 +19,7 @@ two = App("shop")
 
 
 @app.reactor
-@retry(unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
+@retry(recoverable=[BadParcel], unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
 class Notifier:
     """Hands every paid order to the desk."""
 
@@ -34,7 +34,7 @@ class Notifier:
 
 
 @books.projection
-@retry(unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
+@retry(recoverable=[BadParcel], unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
 class Book:
     """Two handlers that share a checkpoint and a lane for each order."""
 
@@ -68,7 +68,7 @@ class Beside:
 
 
 @sales.projection
-@retry(unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
+@retry(recoverable=[BadParcel], unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
 class Sales:
     """Writes one row for each paid order, then does what the desk says."""
 
@@ -84,7 +84,7 @@ class Sales:
 
 
 @two.reactor
-@retry(unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
+@retry(recoverable=[BadParcel], unrecoverable=[UnknownBuyer], systemic=[CarrierDown])
 class First:
     """Does what the desk says."""
 

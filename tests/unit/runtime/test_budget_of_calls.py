@@ -24,6 +24,7 @@ async def test_an_event_is_called_five_times_with_waits_that_double_and_then_par
         (row,) = await running.rows()
         assert (row.parked_at - running.memory.now()).total_seconds() == pytest.approx(-0.1)
         assert row.attempts == 5
+        await running.advance("10s")
         assert await notices(running) == ["parked"]
         await running.advance("2m")
         assert len(desk.calls) == 5

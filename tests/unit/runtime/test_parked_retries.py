@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.runtime.desk import (
+    BadParcel,
     CarrierDown,
     Desk,
     TooBusy,
@@ -181,6 +182,7 @@ async def test_parked_retries_of_many_aggregates_leave_the_live_flow_alone() -> 
     desk = Desk()
     ids = [f"o-{number}" for number in range(50)]
     for each in ids:
+        desk.next(each, *[BadParcel()] * 5)
         desk.always(each, Unlisted())
     async with scenario(app, desk) as running:
         await paid(running, *ids)

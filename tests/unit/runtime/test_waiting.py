@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.runtime.desk import Desk, Door, TooBusy, Unlisted, crash, notices, outline, paid, scenario
+from tests.unit.runtime.desk import BadParcel, Desk, Door, TooBusy, Unlisted, crash, notices, outline, paid, scenario
 from tests.unit.runtime.shop import app, sales
 from wow_ray.policy.parked import State
 
@@ -27,7 +27,7 @@ async def test_a_hundred_waiting_aggregates_hold_no_worker_and_no_permit() -> No
     desk = Desk()
     waiting = [f"waits-{number}" for number in range(100)]
     for each in waiting:
-        desk.next(each, Unlisted())
+        desk.next(each, BadParcel())
     settings = {"subscription": {"concurrency": 1, "retry": {"initial_backoff": "4s"}}}
     async with scenario(app, desk, settings=settings) as running:
         await paid(running, *waiting)

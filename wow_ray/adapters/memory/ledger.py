@@ -64,7 +64,7 @@ class MemoryLedger:
 
     async def notices(self, after: int, limit: int) -> Sequence[tuple[int, str, str]]:
         """See the port."""
-        return await self._read(lambda: tuple(self._rows.notices[after : after + limit]))
+        return await self._read(lambda: self._rows.told(after, limit, self._server.now()))
 
     async def _read(self, work: Callable[[], T]) -> T:
         """Answer what only reads."""

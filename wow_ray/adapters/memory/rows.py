@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from wow_ray.adapters.encoding import unstorable
 from wow_ray.adapters.memory.registry import Registry, Renamed
@@ -31,8 +32,9 @@ class Rows:
         self.open: dict[Key, str] = {}
         self.attempts: dict[str, list[AttemptNote]] = {}
         self.intents: dict[str, Intent] = {}
-        self.notices: list[tuple[int, str, str]] = []
+        self.notices: list[_Fact] = []
         self._told: set[tuple[str, str, int]] = set()
+        self._numbers = itertools.count(1)
         self._asked: dict[int, str] = {}
 
     def opened(self) -> Iterator[Row]:
@@ -59,7 +61,9 @@ class Rows:
         for done in write.intents:
             self._end_intent(done, now)
         for notice in write.notices:
-            self._tell(notice)
+            self._tell(notice, now)
+        for row_id, etag in write.reopened:
+            self._withdraw(row_id, etag, now)
 
     def close(self, row: Row) -> None:
         """Let a row be in the ended state that a reset gave it."""
@@ -145,12 +149,34 @@ class Rows:
             ended_at=now,
         )
 
-    def _tell(self, notice: Notice) -> None:
+    def told(self, after: int, limit: int, now: datetime) -> tuple[tuple[int, str, str], ...]:
+        """Give the facts that are to be told by now, those numbered above `after`."""
+        found = (
+            (fact.number, fact.kind, fact.row_id) for fact in self.notices if fact.number > after and fact.at <= now
+        )
+        return tuple(itertools.islice(found, limit))
+
+    def _tell(self, notice: Notice, now: datetime) -> None:
         """Put a fact into the outbox, once for each state of its row."""
-        fact = (notice.kind, notice.row.id, notice.row.etag)
-        if fact not in self._told:
-            self._told.add(fact)
-            self.notices.append((len(self.notices) + 1, notice.kind, notice.row.id))
+        row = notice.row
+        if (notice.kind, row.id, row.etag) not in self._told:
+            self._told.add((notice.kind, row.id, row.etag))
+            at = now + timedelta(seconds=notice.after)
+            self.notices.append(_Fact(next(self._numbers), notice.kind, row.id, row.etag, at))
+
+    def _withdraw(self, row_id: str, etag: int, now: datetime) -> None:
+        """Take back what was said of a row before it was reopened and nobody was told yet."""
+        self.notices = [fact for fact in self.notices if fact.row_id != row_id or fact.etag >= etag or fact.at <= now]
+
+
+class _Fact(NamedTuple):
+    """A fact in the outbox; nobody is told of it before `at`."""
+
+    number: int
+    kind: str
+    row_id: str
+    etag: int
+    at: datetime
 
 
 def _key(row: Row) -> Key:

@@ -93,4 +93,8 @@ async def _tell(session: Session, writes: Sequence[SlotWrite]) -> None:
             [notice.kind for notice in notices],
             [notice.row.id for notice in notices],
             [notice.row.etag for notice in notices],
+            [notice.after for notice in notices],
         )
+    reopened = [each for write in writes for each in write.reopened]
+    if reopened:
+        await session.fetch("withdraw_notices", *map(list, zip(*reopened, strict=True)))

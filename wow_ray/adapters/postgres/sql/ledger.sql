@@ -42,7 +42,16 @@ SELECT pg_advisory_xact_lock(hashtextextended('{schema_name}/notices', 0));
 -- name: add_notices
 -- Put facts into the outbox, once for each state of their row.
 -- Caller: commits.write_all.
-INSERT INTO {schema}.notices (kind, row_id, etag) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) ON CONFLICT DO NOTHING;
+INSERT INTO {schema}.notices (kind, row_id, etag, not_before)
+SELECT kind, row_id, etag, clock_timestamp() + make_interval(secs => seconds)
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::float8[]) AS new (kind, row_id, etag, seconds)
+ON CONFLICT DO NOTHING;
+
+-- name: withdraw_notices
+-- Take back what was said of reopened rows before that and nobody was told yet.
+-- Caller: commits.write_all.
+DELETE FROM {schema}.notices n USING unnest($1::text[], $2::bigint[]) AS reopened (row_id, etag)
+WHERE n.row_id = reopened.row_id AND n.etag < reopened.etag AND n.not_before > clock_timestamp();
 
 -- name: row
 -- Give one row, open or ended.
@@ -102,4 +111,4 @@ SELECT {intent} FROM {schema}.operator_actions WHERE state = 'asked' AND slot = 
 -- name: list_notices
 -- Give facts from the outbox.
 -- Caller: ledger.PostgresLedger.
-SELECT number, kind, row_id FROM {schema}.notices WHERE number > $1 ORDER BY number LIMIT $2;
+SELECT number, kind, row_id FROM {schema}.notices WHERE number > $1 AND not_before <= clock_timestamp() ORDER BY number LIMIT $2;
