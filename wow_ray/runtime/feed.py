@@ -11,7 +11,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from wow_ray.errors import StoreUnavailableError
+from wow_ray.errors import StoreUnavailableError, WowError
 from wow_ray.ports.event_log import Interest, Page
 from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import MAX_QUEUE, Cell, Lane, Status, digest
@@ -32,6 +32,12 @@ PRESSURE = WINDOW // 4
 """With more positions open than this, an aggregate that waits for its next attempt holds none: it spills (H6)."""
 BUSY_POLL = 0.01
 RETRY_WAIT = 0.5
+
+
+class LogRewoundError(WowError):
+    """The log is shorter than what was read of it: memory is void, the slots must be acquired again."""
+
+    default_code = "WOW-H14"
 
 
 class Dispatching(Protocol):

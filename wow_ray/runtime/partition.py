@@ -13,7 +13,7 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from wow_ray.errors import FencedError, StoreDataError, StoreUnavailableError, WowError
+from wow_ray.errors import FencedError, StoreDataError, StoreUnavailableError
 from wow_ray.runtime.attempts import Attempts
 from wow_ray.runtime.calls import Calls
 from wow_ray.runtime.caution import Caution
@@ -21,7 +21,7 @@ from wow_ray.runtime.commits import Commits
 from wow_ray.runtime.deadlines import Deadlines
 from wow_ray.runtime.drains import Drains
 from wow_ray.runtime.effectively_once import EffectivelyOnce
-from wow_ray.runtime.feed import Feed
+from wow_ray.runtime.feed import Feed, LogRewoundError
 from wow_ray.runtime.going_on import GoingOn
 from wow_ray.runtime.holdings import Holdings
 from wow_ray.runtime.intents import Intents
@@ -59,12 +59,6 @@ log = logging.getLogger("wow_ray.partition")
 
 INTERRUPT_BOUND, COMMIT_BOUND = 1.0, 10.0
 """Seconds given to calls that were interrupted, and to the last commit."""
-
-
-class LogRewoundError(WowError):
-    """The log is shorter than what was read of it: memory is void, the slots must be acquired again."""
-
-    default_code = "WOW-H14"
 
 
 class Partition:
@@ -284,7 +278,7 @@ class Partition:
         self.intents.nudge()
 
     def _pause_changed(self, group: Group) -> None:
-        """Have people see that a group is paused here by itself, how it is probed, and that it is over."""
+        """Have people see how a pause of the partition's own stands, or that it is over."""
         note_pause(group, self.notes, self._clock.monotonic(), self.store_now())
         self.feed.wake()
 

@@ -18,8 +18,9 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.handlers.resources import Resources
 from wow_ray.policy.slots import shares
 from wow_ray.runtime.assembly import away, declared, groups_of
+from wow_ray.runtime.feed import LogRewoundError
 from wow_ray.runtime.pace import Pace
-from wow_ray.runtime.partition import LogRewoundError, Partition
+from wow_ray.runtime.partition import Partition
 from wow_ray.runtime.resetting import reset
 from wow_ray.runtime.sweep import Sweep
 from wow_ray.runtime.turns import Turns

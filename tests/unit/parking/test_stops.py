@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncpg import UndefinedTableError
+
 from tests.unit.parking.desk import COURIER, MAILER, Busy, Courier, Mailer, Trouble, moves, order, shop
 from tests.unit.parking.process import HASTY, Process
 from tests.unit.parking.world import World
@@ -9,7 +11,7 @@ from tests.unit.pausing import end, pause
 from wow_ray.policy.parked import State, Verb
 from wow_ray.runtime.intents import ROOM
 
-ONCE = {"subscription": {"retry": {"max_attempts": 1}}}
+ONCE = {"subscription": {"retry": {"max_attempts": 1}, "systemic": {"mass_parks": 0}}}
 HOUR = 3_600.0
 
 
@@ -162,7 +164,7 @@ async def test_drains_of_a_paused_group_take_nobodys_place() -> None:
     world = World(slots=1)
     ids = [f"a-{number}" for number in range(ROOM + 40)]
     for name in ids:
-        world.desk.then(name, 1, Trouble("no"))
+        world.desk.then(name, 1, UndefinedTableError("no"))
         await moves(world.store, name)
     world.desk.then("b", 1, Trouble("no"), handler=COURIER)
     await moves(world.store, "b")
@@ -193,7 +195,7 @@ async def test_many_rows_held_up_go_on_as_there_is_room() -> None:
     world = World(slots=1)
     ids = [f"a-{number}" for number in range(2 * ROOM)]
     for name in ids:
-        world.desk.then(name, 1, Trouble("no"))
+        world.desk.then(name, 1, UndefinedTableError("no"))
         await moves(world.store, name)
     async with Process(world, shop(), settings=ONCE, pace=HASTY) as process:
         await process.advance(2)
