@@ -1,4 +1,4 @@
-"""Rows that are to go on and have to be looked at first: spilled ones whose wait is over, and whatever a stop held up.
+"""Rows that are to go on and are looked at first: spilled ones whose wait is over, and what a stop or pause held up.
 
 By the time a row's turn has come its newest state may be in memory, on its way to the store, or only there, and it may
 have ended. Drains go on as far as there is room for them, so that a group whose stop has ended takes nobody's place.
@@ -79,7 +79,7 @@ class GoingOn:
         for number, rows in list(self._rows.items()):
             group = self._partition.groups[number]
             for row_id in list(rows):
-                if group.stops:
+                if group.stops or group.pause is not None:
                     break
                 if not await self._went_on(group, rows[row_id], row_id):
                     more = True

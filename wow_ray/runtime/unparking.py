@@ -61,7 +61,7 @@ class Unparking:
         are tried that may kill the process (H10).
         """
         slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
-        if group.stops or not self.caution.allows(row):
+        if group.stops or group.pause is not None or not self.caution.allows(row):
             self.going_on.add(group, slot, row.id)
             return
         self.caution.begun(slot, row)
