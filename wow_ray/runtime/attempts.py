@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from wow_ray.errors import StoreUnavailableError, UndecodableError
 from wow_ray.events import AggregateRef
-from wow_ray.handlers.contexts import ProjectContext, ReactContext
-from wow_ray.names import invocation_key
 from wow_ray.policy.classify import control_flow
 from wow_ray.runtime.calls import Attempt, Interrupted, late
+from wow_ray.runtime.contexts import context_of
 from wow_ray.runtime.decoding import decode, event_of, state_event_of
 from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import NOTHING_SPENT, Status
@@ -95,7 +94,7 @@ class Attempts:
             if lane.status is not Status.RUNNING:
                 return
             if error is not None and handler is not None:
-                outcomes.failed(lane, cell, handler, error)
+                await self._failed(lane, cell, handler, error)
                 return
             outcomes.succeeded(lane, cell)
             if lane.commanded:
@@ -103,6 +102,16 @@ class Attempts:
                 return
             ended = self._rush(lane)
         outcomes.idle(lane)
+
+    async def _failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
+        """Hand a failed attempt on with what it means, which classifiers of others may take a moment to say."""
+        classified = self._outcomes.classified(error, handler)
+        if classified is None:
+            self._workers.others()
+            classified = await self._outcomes.gathered(error, handler)
+            if lane.status is not Status.RUNNING:
+                return
+        self._outcomes.failed(lane, cell, handler, error, classified)
 
     def quick(self, lane: Lane) -> bool:
         """Do what needs no wait; `True` = the lane had nothing else and is gone, `False` = `run` it."""
@@ -208,7 +217,7 @@ class Attempts:
         argument = body if handler.body_only else event_of(row, body, ref)
         try:
             if handler.wants_context:
-                coroutine = handler.function(argument, self._context(lane, cell, handler, ref))
+                coroutine = handler.function(argument, context_of(lane, cell, handler, ref, self._key_prefix))
             else:
                 coroutine = handler.function(argument)
             context = self._calls.fresh_context()
@@ -249,7 +258,7 @@ class Attempts:
             )
         self.still_allowed(lane)
         if handler.wants_context:
-            return await self._calls.invoke(attempt, argument, self._context(lane, cell, handler, ref))
+            return await self._calls.invoke(attempt, argument, context_of(lane, cell, handler, ref, self._key_prefix))
         return await self._calls.invoke(attempt, argument)
 
     async def _elsewhere(self, attempt: Attempt, ref: AggregateRef, state: object) -> BaseException | None:
@@ -259,17 +268,20 @@ class Attempts:
         self._workers.others()
         async with handler.turn(lane.key):
             self.still_allowed(lane)
-            return await self._calls.invoke(attempt, cell.row, state, self._context(lane, cell, handler, ref))
+            return await self._calls.invoke(
+                attempt, cell.row, state, context_of(lane, cell, handler, ref, self._key_prefix)
+            )
 
     def _begun(self, lane: Lane, cell: Cell, handler: Handler, ref: AggregateRef, connection: object) -> object:
         """Make the `ctx` of a call whose connection has come, if the call may still begin."""
         self.still_allowed(lane)
-        return self._context(lane, cell, handler, ref, connection)
+        return context_of(lane, cell, handler, ref, self._key_prefix, connection)
 
     def still_allowed(self, lane: Lane) -> None:
         """Look again after a wait; raises `Interrupted` when no call may begin now (L3, H9)."""
-        late_for_lease = self._clock.monotonic() >= self._lease.valid_until
-        if lane.status is not Status.RUNNING or self._workers.closed or lane.group.stops or late_for_lease:
+        group, late_for_lease = lane.group, self._clock.monotonic() >= self._lease.valid_until
+        paused = group.pause is not None and group.pause.lane is not lane
+        if lane.status is not Status.RUNNING or self._workers.closed or group.stops or paused or late_for_lease:
             raise Interrupted
 
     async def _fold(self, lane: Lane, cell: Cell) -> None:
@@ -281,21 +293,3 @@ class Attempts:
                 raise
             except Exception:  # noqa: BLE001 - shows again, and is charged, where a handler wants the state
                 lane.group.forget_states(lane.key)
-
-    def _context(
-        self,
-        lane: Lane,
-        cell: Cell,
-        handler: Handler,
-        ref: AggregateRef,
-        connection: Any = None,  # noqa: ANN401 - the driver's own
-    ) -> ReactContext | ProjectContext:
-        """Make the call's `ctx`; its attempt counts the event's calls in the row it is in (live budget or parked)."""
-        row = cell.row
-        key = invocation_key(handler.key_name, row.aggregate_id, row.version, row.sequence, self._key_prefix)
-        attempt = lane.spent.attempts + lane.spent.backpressure + 1
-        if lane.row is not None and lane.retrying:
-            attempt = lane.row.retries + 1
-        if connection is not None:
-            return ProjectContext(key, attempt, handler.subscription, ref, connection)
-        return ReactContext(key, attempt, handler.subscription, ref)

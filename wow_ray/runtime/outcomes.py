@@ -117,12 +117,19 @@ class Settling:
         del lane.queue[0]
         return True
 
-    def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
-        """Classify, judge, decide, carry out."""
+    def classified(self, error: BaseException, handler: Handler) -> Classified | None:
+        """Say what a failure means; `None` = classifiers have to be waited for, by `gathered`."""
+        return None if self._verdicts.needs_wait else self._verdicts.of(error, handler)
+
+    async def gathered(self, error: BaseException, handler: Handler) -> Classified:
+        """Wait for what a failure means; a second at most for each classifier (K8)."""
+        return await self._verdicts.gathered(error, handler)
+
+    def failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException, classified: Classified) -> None:
+        """Judge, decide, carry out."""
         group = lane.group
         group.failures += 1
         group.forget_states(lane.key)
-        classified = self._verdicts.of(error, handler)
         if lane.first_cause is None:
             lane.first_cause = capture(error, classified.category, classified.source)
         now = self._clock.monotonic()

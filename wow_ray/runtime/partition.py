@@ -281,9 +281,8 @@ class Partition:
         """Have people see how a pause of the partition's own stands, or that it is over."""
         note_pause(group, self.notes, self._clock.monotonic(), self.store_now())
         self.feed.wake()
-        if group.pause is None:
-            self.going_on.look()
-            self.on_due(self.store_now())
+        self.going_on.look()
+        self.on_due(self.store_now())
 
     # --- for the workers, timers and deadlines
 

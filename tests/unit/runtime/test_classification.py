@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any
 
 import asyncpg
@@ -229,3 +230,47 @@ async def test_built_in_classes(error: BaseException, taken: Taken) -> None:
 async def test_errors_of_the_database_driver(error: BaseException, taken: Taken) -> None:
     """K7, S61, H34: by SQLSTATE; a poison row never pauses anybody, contention is retried with jitter."""
     assert await outcome_of(app, error) == taken
+
+
+async def test_a_classifier_that_hangs_has_no_opinion_and_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """K8: A's failure waits a second for it, B is handled meanwhile; it is logged once and not asked again."""
+    hung = threading.Event()
+
+    def slow(error: BaseException, subscription: str) -> Category | None:
+        del error, subscription
+        hung.wait(30)
+        return Category.UNRECOVERABLE
+
+    desk = Desk()
+    desk.next("A", Unlisted(), Unlisted())
+    hanging = listing(classifiers=(slow,))
+    try:
+        async with scenario(hanging, desk) as running:
+            await paid(running, "A")
+            await running.advance("100ms")
+            await paid(running, "B")
+            await running.advance("100ms")
+            assert ("B", 1) in desk.done
+            await running.advance("10s")
+            assert ("A", 1) in desk.done
+        assert len([record for record in caplog.records if "slow" in record.getMessage()]) == 1
+    finally:
+        hung.set()
+
+
+async def test_an_async_classifier_is_waited_for() -> None:
+    """K1, K8: it may ask somebody; what it says counts."""
+
+    async def asks(error: BaseException, subscription: str) -> Category | None:
+        del subscription
+        await desk.clock.sleep(0.5)
+        return Category.UNRECOVERABLE if isinstance(error, Unlisted) else None
+
+    desk = Desk()
+    desk.next("A", Unlisted())
+    asking = listing(classifiers=(asks,))
+    async with scenario(asking, desk) as running:
+        await paid(running, "A")
+        await running.advance("1s")
+        (row,) = await running.rows()
+        assert (row.state, row.reason) == ("exhausted", "unrecoverable")
