@@ -14,31 +14,27 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from wow_ray.errors import FencedError, StoreDataError, StoreUnavailableError
-from wow_ray.runtime.attempts import Attempts
 from wow_ray.runtime.calls import Calls
 from wow_ray.runtime.caution import Caution
 from wow_ray.runtime.commits import Commits
 from wow_ray.runtime.deadlines import Deadlines
 from wow_ray.runtime.drains import Drains
-from wow_ray.runtime.effectively_once import EffectivelyOnce
 from wow_ray.runtime.feed import Feed, LogRewoundError
 from wow_ray.runtime.going_on import GoingOn
 from wow_ray.runtime.holdings import Holdings
 from wow_ray.runtime.intents import Intents
-from wow_ray.runtime.lease_gate import LeaseGate
 from wow_ray.runtime.loading import take_over
 from wow_ray.runtime.outages import Outages
-from wow_ray.runtime.outcomes import Settling
 from wow_ray.runtime.parking import Parking
 from wow_ray.runtime.pause_notes import PauseNotes, note_pause
 from wow_ray.runtime.rows import Rows
-from wow_ray.runtime.states import States
 from wow_ray.runtime.stops import Stops
 from wow_ray.runtime.store_time import StoreTime
 from wow_ray.runtime.timers import Timers
 from wow_ray.runtime.turns import Turns
 from wow_ray.runtime.unparking import Unparking
 from wow_ray.runtime.waiting import within
+from wow_ray.runtime.wiring import attempts_of, settling_of
 from wow_ray.runtime.workers import Workers
 
 if TYPE_CHECKING:
@@ -113,38 +109,10 @@ class Partition:
         self.outages = Outages(clock, dice, self.time.now, self.timers, self.workers, self.unparking)
         self.outages.probes.changed = self._pause_changed
         self.notes.on_lifted = lambda group, _: self.outages.lift(group)
-        self.settling = self._settling(dice, verdicts)
-        self.attempts = self._attempting(spec)
+        self.settling = settling_of(self, clock, dice, verdicts)
+        calls = Calls(clock, self.deadlines, self._threads, self.workers.others)
+        self.attempts = attempts_of(self, spec, clock, calls)
         self.caution = self.unparking.caution = Caution(clock, rows, turns or Turns(), self)
-
-    def _settling(self, dice: Dice, verdicts: Verdicts) -> Settling:
-        return Settling(
-            partition=self,
-            clock=self._clock,
-            dice=dice,
-            verdicts=verdicts,
-            timers=self.timers,
-            workers=self.workers,
-            parking=self.parking,
-            unparking=self.unparking,
-            drains=self.drains,
-            outages=self.outages,
-            lease=LeaseGate(self.stores.lease, self._clock, self.workers),
-        )
-
-    def _attempting(self, spec: AppSpec) -> Attempts:
-        calls = Calls(self._clock, self.deadlines, self._threads, self.workers.others)
-        return Attempts(
-            context=spec.context,
-            key_prefix=spec.key_prefix,
-            clock=self._clock,
-            lease=self.stores.lease,
-            states=States(self.stores.drains, spec.states),
-            calls=calls,
-            once=EffectivelyOnce(self.stores.effects, calls, self._clock, self.holdings.fenced),
-            outcomes=self.settling,
-            workers=self.workers,
-        )
 
     # --- life
 

@@ -134,7 +134,7 @@ async def test_no_call_begins_while_its_begin_is_not_in_the_store(place: str) ->
 
 
 async def test_ten_kills_in_ten_retries_are_ten_retries() -> None:
-    """S34, H5, H10, P8: each retry is cut off by a kill on purpose, which is no suspicion; after ten nobody is called."""
+    """S34, H5, H10, P8: each retry is cut off by a kill on purpose, no suspicion; after ten nobody is called."""
     world = World(slots=1)
     await parked(world)
     world.desk.then("a", 2, Trouble("no"), *[500.0] * 20)
