@@ -4,12 +4,14 @@
 
 `FOLDER/journal` gets one line for the start of each call (`B`), one for its good end (`E`) and one for its failure
 (`F`), each with one write: `B NUMBER subscription id version`. `FOLDER/started-NUMBER` appears once it runs. What
-becomes of an event is written in its body; who is to be healed of a failure has a file `FOLDER/healed-ID`.
+becomes of an event is written in its body; who is to be healed of a failure has a file `FOLDER/healed-ID`. Calls of
+kind `exit`, `fault` and `leave` end the process, those of the reactor only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import sys
 from pathlib import Path
@@ -75,6 +77,8 @@ class Outside:
         """Do what the event says; ends with the line `E`, or raises after the line `F`."""
         self.note("B", subscription, event)
         try:
+            if subscription == CALLS and not self._healed(event):
+                deadly(event.body.kind)
             await self._work(event)
         except Exception:
             self.note("F", subscription, event)
@@ -87,8 +91,22 @@ class Outside:
         if body.kind == "flaky" and place not in self._failed:
             self._failed.add(place)
             raise SickError("once")
-        if body.kind in {"sick", "doomed"} and not (self.folder / f"healed-{event.ref.id}").exists():
+        if body.kind in {"sick", "doomed"} and not self._healed(event):
             raise SickError("sick") if body.kind == "sick" else UnrecoverableHandlingError("doomed")
+
+    def _healed(self, event: Event[Stepped]) -> bool:
+        return (self.folder / f"healed-{event.ref.id}").exists()
+
+
+def deadly(kind: str) -> None:
+    """End the process, if that is the kind: at once, by a fault of native code, or as Python programs end."""
+    match kind:
+        case "exit":
+            os._exit(137)
+        case "fault":
+            faulthandler._sigsegv()  # type: ignore[attr-defined]  # noqa: SLF001 - made for tests of crashes
+        case "leave":
+            raise SystemExit(9)
 
 
 @app.reactor(start="beginning", name="Outside")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from wow_ray.policy.suspicion import (
     AT_ONCE,
     DEATHS,
+    MOST_AT_ONCE,
     Ending,
     Start,
     Trying,
@@ -21,6 +22,7 @@ from wow_ray.policy.suspicion import (
     is_convicted,
     passed_by,
     stretch_end,
+    widened,
 )
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -94,6 +96,19 @@ def test_nobody_suspected_begins_eight_at_a_time() -> None:
     assert admitted([0] * 10, 0, alone=False) == list(range(8))
     assert admitted([0] * 10, 6, alone=False) == [0, 1]
     assert admitted([0] * 10, 8, alone=False) == []
+
+
+def test_each_full_round_that_came_through_doubles_the_next_one() -> None:
+    """H10: 8, 16, 32, 64 and no more, so that a long stretch is passed soon and suspects stay few."""
+    room, through = AT_ONCE, 0
+    rooms = []
+    for _ in range(8 + 16 + 32 + 64):
+        rooms.append(room)
+        room, through = widened(room, through)
+
+    assert [rooms.count(each) for each in (8, 16, 32, 64)] == [8, 16, 32, 64]
+    assert room == MOST_AT_ONCE
+    assert admitted([0] * 100, 10, alone=False, room=32) == list(range(22))
 
 
 def test_a_suspect_begins_alone_and_the_most_charged_first() -> None:

@@ -2,9 +2,10 @@
 
 Nothing is noted of a call while all is well. What is known is how the last starts of a partition ended. After two
 unclean ends in a row a start is careful: what the former owners can have had under way, its *stretch*, is called eight
-at a time, each with a durable mark before it begins. Whoever is marked when the process dies is a *suspect*, charged
-once; nobody else can have done it. So in the next start only the suspects are called one at a time, most charged
-first, and whoever comes through is free. The third charge is a conviction.
+at a time, each with a durable mark before it begins; twice as many after each full round that came through, so that a
+long stretch is passed soon. Whoever is marked when the process dies is a *suspect*, charged once; nobody else can have
+done it. So in the next start only the suspects are called one at a time, most charged first, and whoever comes through
+is free. The third charge is a conviction.
 
 Parked retries and drains are marked in their ledger rows, always: see `parked_life.interrupted`.
 """
@@ -19,7 +20,9 @@ from enum import StrEnum
 DEATHS = 3
 """Deaths of the process during its handling after which an event is parked as `crashed_worker` (P15)."""
 AT_ONCE = 8
-"""Marked calls under way at once while nobody is suspected."""
+"""Marked calls under way at once while nobody is suspected, to begin with."""
+MOST_AT_ONCE = 64
+"""Marked calls under way at once in the end: as many have come through, and the suspects of a death stay few."""
 QUICK = timedelta(seconds=60)
 """An unclean end later than this after its start is a first one: that process had got past whatever killed another."""
 IN_A_ROW = 2
@@ -115,15 +118,21 @@ def passed_by(suspicions: int) -> int:
     return min(suspicions, 1)
 
 
-def admitted(waiting: Sequence[int], running: int, *, alone: bool) -> list[int]:
+def widened(room: int, through: int) -> tuple[int, int]:
+    """Give how many may be under way at once, and how many of this round came through, after another one has."""
+    return (room, through + 1) if through + 1 < room else (min(room * 2, MOST_AT_ONCE), 0)
+
+
+def admitted(waiting: Sequence[int], running: int, *, alone: bool, room: int = AT_ONCE) -> list[int]:
     """Choose who may begin, as indices into `waiting`, which gives each one's charges, first come first.
 
-    `running` are under way, `alone` = one of them is a suspect. A suspect begins when nobody else is under way, the
-    most charged first, and while one waits nobody else begins; so a death is that one's and nobody else's.
+    `running` are under way, of at most `room`; `alone` = one of them is a suspect. A suspect begins when nobody else is
+    under way, the most charged first, and while one waits nobody else begins; so a death is that one's and nobody
+    else's.
     """
     if alone or not waiting:
         return []
     most = max(waiting)
     if most > 0:
         return [] if running else [waiting.index(most)]
-    return list(range(min(len(waiting), max(0, AT_ONCE - running))))
+    return list(range(min(len(waiting), max(0, room - running))))

@@ -220,7 +220,9 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._resets, return_exceptions=True)
         stops: list[Awaitable[None]] = [
-            partition.abandon() if partition.ended.done() else partition.stop() for partition in self.partitions
+            # What no worker survives may be told before the partition itself has ended of it: nothing is released then.
+            partition.abandon() if partition.ended.done() or partition.workers.failed.done() else partition.stop()
+            for partition in self.partitions
         ]
         results = await asyncio.gather(*stops, return_exceptions=True)
         for stack in self._stacks.values():

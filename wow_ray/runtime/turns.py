@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wow_ray.policy.suspicion import admitted
+from wow_ray.policy.suspicion import AT_ONCE, admitted, widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,7 @@ class Turns:
         self._waiting: list[Turn] = []
         self._having: set[Turn] = set()
         self._giving = False
+        self._room, self._through = AT_ONCE, 0
 
     def ask(self, turn: Turn) -> None:
         """Wait for a turn; `turn.begin()` is called once it has come, perhaps at once."""
@@ -43,6 +44,8 @@ class Turns:
 
     def leave(self, turn: Turn) -> None:
         """Give a turn back, or wait for it no more."""
+        if turn in self._having and not turn.charges:
+            self._room, self._through = widened(self._room, self._through)
         self._having.discard(turn)
         if turn in self._waiting:
             self._waiting.remove(turn)
@@ -65,4 +68,4 @@ class Turns:
     def _chosen(self) -> list[Turn]:
         charges = [turn.charges for turn in self._waiting]
         alone = any(turn.charges for turn in self._having)
-        return [self._waiting[index] for index in admitted(charges, len(self._having), alone=alone)]
+        return [self._waiting[index] for index in admitted(charges, len(self._having), alone=alone, room=self._room)]
