@@ -210,7 +210,7 @@ async def open_control(database: Database) -> AsyncIterator[Control]:
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
-        yield Control(plans, client.ledger, overview, database.slots)
+        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse)
 
 
 @asynccontextmanager

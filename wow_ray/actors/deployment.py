@@ -66,6 +66,8 @@ class Deployment:
                 self._tell(
                     f"{name} did not drain within {DRAIN:g} s; its calls under way are repeated by the next start"
                 )
+                if control is not None:
+                    await self._excused(control, name)
         for name in await self._fleet.names():
             await self._fleet.end(name)
 
@@ -122,6 +124,13 @@ class Deployment:
     async def _trouble(self, actor: str) -> str:
         found = await self._asked(actor)
         return "it is away" if found is None else str(found["trouble"]) or "no trouble"
+
+    async def _excused(self, control: Control, name: str) -> None:
+        """Say that a process is ended on purpose, so that nothing of it is suspected of that (P15)."""
+        try:
+            await control.excuse(name)
+        except StoreUnavailableError as error:
+            self._tell(f"the next start of {name} may begin carefully ({error.message})")
 
     async def _nobody_owns(self, control: Control) -> None:
         """Store a plan in which nobody owns anything: an actor that cannot be reached gives its slots up by that."""

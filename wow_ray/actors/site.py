@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,12 +19,16 @@ from wow_ray.runtime.service import Service
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What steering an app takes of its store; `slots` is how many it has."""
+    """What steering an app takes of its store; `slots` is how many it has.
+
+    `excuse(partition)` says that its process is about to be ended on purpose, see `SlotStore.excuse`.
+    """
 
     plans: Plans
     ledger: Ledger
     overview: Overview
     slots: int
+    excuse: Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from wow_ray.actors.fleet import Fleet
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
+from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.plan import Plan, following, spread
 
 log = logging.getLogger("wow_ray.actors")
@@ -125,7 +126,17 @@ class SupervisorActor:
     async def _replaced(self, name: str, why: str) -> None:
         log.error("%s %s; its process is ended and started anew", name, why)
         self._answered[name] = self._clock.monotonic()
+        await self._excused(name)
         await self._fleet.replace(name)
+
+    async def _excused(self, name: str) -> None:
+        """Have this end suspect none of the events under way; the end itself waits for nothing (P15, H10)."""
+        if self._control is None:
+            return
+        try:
+            await self._control.excuse(name)
+        except StoreUnavailableError as error:
+            log.warning("the end of %s will count as a death of its own (%s)", name, error)
 
     async def _dismissed(self, name: str) -> None:
         """End an actor that the plan does not name any more, once it has given up its slots."""

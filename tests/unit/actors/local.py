@@ -56,7 +56,7 @@ class LocalSite:
         """See the protocol; raises `away` if that is set."""
         if self.away is not None:
             raise self.away
-        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS)
+        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, self.client.slots.excuse)
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:

@@ -15,6 +15,7 @@ from wow_ray.actors.deployment import Deployment
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR
 from wow_ray.errors import StoreUnavailableError, WowError
 from wow_ray.policy.plan import Plan
+from wow_ray.policy.suspicion import Ending
 from wow_ray.ports.slots import Owner
 
 T = TypeVar("T")
@@ -97,6 +98,27 @@ async def test_down_leaves_nothing_running_and_a_plan_in_which_nobody_owns_anyth
         await desk.clock.advance(3)
         assert set((await fleet.site.owned()).values()) == {None}
         assert (await unreachable.actors["shop-0"].status())["standing"] == "waiting"
+
+
+async def test_a_partition_that_does_not_drain_in_time_died_of_nothing() -> None:
+    """P15, H10: its process is ended all the same, on purpose; the next start suspects nobody of it."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await up(fleet, 1)
+
+        async def hangs(partition: str, patience: float) -> bool:
+            del partition, patience
+            return False
+
+        fleet.drain = hangs  # type: ignore[method-assign]
+        async with fleet.site.control() as control:
+            await passing(fleet, Deployment(fleet.site, fleet, print).down(control))
+        assert await fleet.names() == frozenset()
+        await up(fleet, 1)
+
+        server = fleet.site.memory._server  # noqa: SLF001 - looks into the store
+        (start,) = server.starts.of(Owner("somebody", "shop-0", "test", 1, None))
+        assert start.ending is Ending.EXCUSED
 
 
 async def test_a_program_in_the_foreground_leaves_the_plan_to_whoever_waits() -> None:

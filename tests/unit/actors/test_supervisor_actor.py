@@ -9,7 +9,10 @@ from tests.unit.runtime.desk import Desk, Paid, order
 from tests.unit.runtime.shop import app
 from wow_ray.actors.fleet import SUPERVISOR
 from wow_ray.actors.supervisor import SILENT, STUCK
+from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.plan import Plan, spread
+from wow_ray.policy.suspicion import Ending
+from wow_ray.ports.slots import Owner
 
 
 async def planned(fleet: LocalFleet, partitions: int) -> int:
@@ -118,6 +121,45 @@ async def test_a_loop_that_does_not_turn_for_a_minute_is_replaced() -> None:
         await desk.clock.advance(STUCK - 10)
         assert fleet.replaced == []
         await desk.clock.advance(15)
+
+        assert fleet.replaced == ["shop-0"]
+
+
+async def test_what_it_replaces_died_of_nothing() -> None:
+    """P15, H10: replaced three times within a call, each time told to the store before; then nobody is careful."""
+    desk = Desk()
+    desk.always("o-1", desk.sleeping(28))
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 1)
+        await fleet.site.client.events.append(order("o-1"), [Paid()], expected_version=None)
+        for count in range(1, 4):
+            await desk.clock.advance(2)
+            fleet.silent.add("shop-0")
+            await desk.clock.advance(SILENT + 8)
+            assert fleet.replaced == ["shop-0"] * count
+
+        await desk.clock.advance(2)
+        server = fleet.site.memory._server  # noqa: SLF001 - looks into the store
+        starts = server.starts.of(Owner("somebody", "shop-0", "test", 1, None))
+        assert [start.ending for start in starts] == [Ending.EXCUSED] * 3
+        assert len(desk.calls) == 4
+        assert desk.done == []
+        assert not fleet.actors["shop-0"]._service.partitions[0].caution.active  # noqa: SLF001
+        await desk.clock.advance(30)
+        assert desk.done == [("o-1", 1)]
+
+
+async def test_a_store_that_is_away_does_not_keep_it_from_replacing() -> None:
+    """H10: then the end counts as a death, which by itself costs nothing."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 1)
+        fleet.site.memory.fail_next("slots.excuse", StoreUnavailableError("away"))
+        fleet.silent.add("shop-0")
+
+        await desk.clock.advance(SILENT + 8)
 
         assert fleet.replaced == ["shop-0"]
 

@@ -32,6 +32,7 @@ Operation = Literal[
     "slots.acquire",
     "slots.commit",
     "slots.release",
+    "slots.excuse",
     "slots.reset",
     "ledger.read",
     "ledger.ask",
