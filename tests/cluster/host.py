@@ -17,7 +17,7 @@ from wow_ray.cli.run_site import AppSite
 
 async def host(partition: str, target: str, context: str) -> None:
     """Host it until the end of the standard input."""
-    actor = PartitionActor(partition, AppSite(target, context, "r1"), None, os._exit)
+    actor = PartitionActor(partition, AppSite(target, context, "r1"), end=os._exit)
 
     async def runs() -> bool:
         return bool((await actor.status())["standing"] == "running")

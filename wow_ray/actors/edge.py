@@ -97,7 +97,7 @@ class RayFleet:
         elif actor == LEDGER:
             put_on(LedgerActor, LEDGER).options(**lasting).remote(self.site, self)
         else:
-            put_on(PartitionActor, "partition").options(**lasting).remote(actor, self.site, RayHire(self.site))
+            put_on(PartitionActor, "partition").options(**lasting).remote(actor, self.site, RayHire(self.site), self)
 
     async def status(self, actor: str, patience: float) -> Mapping[str, Any] | None:
         """See the port."""
@@ -114,6 +114,18 @@ class RayFleet:
     async def plan(self, partitions: int, patience: float) -> int | None:
         """Have the supervisor plan for so many partitions; answers the plan's number, `None` = it is away."""
         return cast("int | None", await self._asked(SUPERVISOR, "plan", patience, partitions))
+
+    async def direct(self, partition: str, directive: Mapping[str, Any], patience: float) -> None:
+        """See the port."""
+        await self._asked(partition, "direct", patience, directive)
+
+    async def may_probe(self, partition: str, group: str, patience: float) -> bool | None:
+        """See `Steering`."""
+        return cast("bool | None", await self._asked(SUPERVISOR, "may_probe", patience, partition, group))
+
+    async def probed(self, partition: str, group: str, patience: float, *, succeeded: bool) -> None:
+        """See `Steering`."""
+        await self._asked(SUPERVISOR, "probed", patience, partition, group, succeeded)
 
     async def drain(self, partition: str, patience: float) -> bool:
         """See the port."""

@@ -9,6 +9,18 @@ SUPERVISOR, LEDGER = "supervisor", "ledger"
 """The names of the two small actors; a partition's actor has the partition's name."""
 
 
+class Steering(Protocol):
+    """What a partition's actor asks and tells the supervisor; one that is away is no error."""
+
+    async def may_probe(self, partition: str, group: str, patience: float) -> bool | None:
+        """Ask for the permit to probe a group; `None` = the supervisor is away (W7)."""
+        ...
+
+    async def probed(self, partition: str, group: str, patience: float, *, succeeded: bool) -> None:
+        """Tell how a probe ended."""
+        ...
+
+
 class Fleet(Protocol):
     """Starting, asking and ending actors. An actor that is away, being restarted or unknown is no error here."""
 
@@ -30,6 +42,10 @@ class Fleet(Protocol):
 
     async def nudge_intents(self, partition: str, patience: float) -> None:
         """Have a partition look for intents."""
+        ...
+
+    async def direct(self, partition: str, directive: Mapping[str, Any], patience: float) -> None:
+        """Have a partition follow a directive: see `PartitionActor.direct`."""
         ...
 
     async def drain(self, partition: str, patience: float) -> bool:

@@ -13,9 +13,11 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from wow_ray.actors.fleet import Steering
 from wow_ray.actors.isolation import Hire, Pools
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
+from wow_ray.actors.steered import Steered, groups_of
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.plan import Plan
 from wow_ray.runtime.service import Service
@@ -36,15 +38,24 @@ Standing = Literal["starting", "waiting", "running", "draining", "drained"]
 class PartitionActor:
     """Hosts one partition. Nothing is opened when it is made: on Ray a constructor that raises is never tried again."""
 
-    def __init__(self, name: str, site: Site, hire: Hire | None = None, end: Callable[[int], Any] = os._exit) -> None:
+    def __init__(
+        self,
+        name: str,
+        site: Site,
+        hire: Hire | None = None,
+        steering: Steering | None = None,
+        end: Callable[[int], Any] = os._exit,
+    ) -> None:
         """Schedule the start of the partition of that lasting name; `end` ends the process.
 
         `hire` gives processes to processors declared `isolation="actor"`; without it they are called in this one.
+        `steering` reaches the supervisor; without it the partition decides alone.
         """
         self.name = name
         self._site = site
         self._hire = hire
         self._clock = site.clock()
+        self._steered = None if steering is None else Steered(name, self._clock, steering)
         self._standing: Standing = "starting"
         self._trouble = ""
         self._plan = 0
@@ -73,7 +84,7 @@ class PartitionActor:
             "silence": self.life.silence,
             "age": self._clock.monotonic() - self.life.began,
             "slots": [] if service is None else [slot for each in service.partitions for slot in list(each.slots)],
-            "groups": {} if service is None else _groups(service),
+            "groups": {} if service is None else groups_of(service),
         }
 
     async def nudge_due(self) -> bool:
@@ -92,6 +103,12 @@ class PartitionActor:
     async def wake(self) -> None:
         """Look for events now."""
         self._in_loop(lambda service: service.wake())
+
+    async def direct(self, directive: Mapping[str, Any]) -> None:
+        """Follow the supervisor: `hurry` names groups to probe at once, `ceilings` bounds the calls of groups (W7)."""
+        steered = self._steered
+        if steered is not None:
+            self._in_loop(lambda service: steered.follow(service, directive))
 
     async def drain(self) -> None:
         """Let calls under way end, commit, give the slots up; answers when that is done and owns nothing any more."""
@@ -147,6 +164,8 @@ class PartitionActor:
                 self._site.partition(self.name, share, None if self._hire is None else pools) as service,
             ):
                 self._service, self._standing, self._trouble = service, "running", ""
+                if self._steered is not None:
+                    self._steered.take(service)
                 log.info("%s runs with %d slots", self.name, len(share))
                 try:
                     await self._first(service.wait(), leave.wait())
@@ -205,16 +224,3 @@ class PartitionActor:
         for task in done:
             if not task.cancelled():
                 task.result()
-
-
-def _groups(service: Service) -> Mapping[str, Mapping[str, Any]]:
-    """Give each group's plain counters, summed up over the partitions of this process."""
-    found: dict[str, dict[str, Any]] = {}
-    for partition in service.partitions:
-        for name, group in partition.by_name.items():
-            one = found.setdefault(name, {"handled": 0, "failures": 0, "running": 0, "paused": False})
-            one["handled"] += group.handled
-            one["failures"] += group.failures
-            one["running"] += group.running
-            one["paused"] |= group.paused
-    return found

@@ -16,6 +16,7 @@ from wow_ray.actors.fleet import Fleet
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
+from wow_ray.policy.concert import Concert, Standing
 from wow_ray.policy.plan import Plan, following, spread
 
 log = logging.getLogger("wow_ray.actors")
@@ -45,6 +46,9 @@ class SupervisorActor:
         self._seen: dict[str, Mapping[str, Any]] = {}
         self._control: Control | None = None
         self._trouble = ""
+        self._concert = Concert()
+        self._bounded: dict[str, int] = {}
+        """The ceilings that were given out last, by group."""
         self.life = Life("supervisor", self._clock, self._lived(), end)
 
     async def status(self) -> dict[str, Any]:
@@ -55,11 +59,34 @@ class SupervisorActor:
             "trouble": self._trouble,
             "silence": self.life.silence,
             "partitions": dict(self._seen),
+            "groups": self._concert.view(self._clock.monotonic()),
         }
+
+    async def may_probe(self, partition: str, group: str) -> bool:
+        """Give a partition the permit to probe a group, or say that another one's probe is out (W7)."""
+        return await self.life.hop(self._may_probe(partition, group))
+
+    async def probed(self, partition: str, group: str, succeeded: bool) -> None:  # noqa: FBT001 - one word of a message
+        """Hear how a probe ended; after a success the others that are paused probe at once (W7)."""
+        await self.life.hop(self._probed(partition, group, succeeded=succeeded))
 
     async def plan(self, partitions: int) -> int:
         """Have every slot owned by one of so many partitions of this release; answers the number of the plan."""
         return await self.life.hop(self._planned(partitions))
+
+    async def _may_probe(self, partition: str, group: str) -> bool:
+        return self._concert.may_probe(group, partition, self._clock.monotonic())
+
+    async def _probed(self, partition: str, group: str, *, succeeded: bool) -> None:
+        others = self._concert.probed(group, partition, self._clock.monotonic(), succeeded=succeeded)
+        await self._directed({each: {"hurry": [group]} for each in others})
+
+    async def _directed(self, directives: Mapping[str, Mapping[str, Any]]) -> None:
+        """Send directives; one that is lost is followed by another, or its partition decides alone."""
+        sent = [self._fleet.direct(name, directive, PATIENCE) for name, directive in directives.items()]
+        for answer in await asyncio.gather(*sent, return_exceptions=True):
+            if isinstance(answer, Exception) and not isinstance(answer, TimeoutError):
+                raise answer
 
     async def _planned(self, partitions: int) -> int:
         while (control := self._control) is None:
@@ -99,6 +126,14 @@ class SupervisorActor:
         await asyncio.gather(*(self._looked_after(name) for name in plan.partitions))
         for name in self._seen.keys() - plan.partitions.keys():
             await self._dismissed(name)
+        await self._bound(plan)
+
+    async def _bound(self, plan: Plan) -> None:
+        """Tell all partitions how much of a group may run that meets busy answers somewhere, while it does (D4)."""
+        ceilings = self._concert.ceilings(self._clock.monotonic())
+        if ceilings or self._bounded:
+            self._bounded = ceilings
+            await self._directed({each: {"ceilings": ceilings} for each in plan.partitions})
 
     async def _started(self, plan: Plan) -> None:
         there = await self._fleet.names()
@@ -120,6 +155,8 @@ class SupervisorActor:
         if found is None:  # Ray is starting it anew, or finds out that its node is gone
             return
         self._seen[name] = found
+        standings = {group: _standing(each) for group, each in found["groups"].items()}
+        self._concert.seen(name, standings, self._clock.monotonic())
         if found["silence"] >= STUCK:
             await self._replaced(name, f"is stuck: its loop has not turned for {found['silence']:.0f} s")
 
@@ -148,4 +185,10 @@ class SupervisorActor:
             log.info("%s is not needed any more", name)
             await self._fleet.end(name)
             del self._seen[name]
+            self._concert.gone(name)
             self._answered.pop(name, None)
+
+
+def _standing(group: Mapping[str, Any]) -> Standing:
+    """Read what a partition says of one of its groups."""
+    return Standing(bool(group["paused"]), group["limit"], group["full"], group["cause"])

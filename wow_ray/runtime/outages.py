@@ -175,6 +175,7 @@ class Outages:
         if not self.probes.ended(lane):
             return
         group.outlook.good(lane.key, lane.began, now)
+        self.probes.told(group, True)  # noqa: FBT003 - how it ended
         at_once = pause.probing.failures == 0
         if not pause.probing.succeeded(lane.key, pause.kind):
             self.probes.next(group)

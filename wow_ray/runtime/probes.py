@@ -57,6 +57,8 @@ class Pausing:
     """That lane while it waits for a worker."""
     kind: Kind = Kind.FAILING
     """What kind of aggregate it is."""
+    hurried: bool = False
+    """The next probe needs no permit."""
     timer: Cancellable | None = None
     asking: asyncio.Task[None] | None = None
 
@@ -90,6 +92,8 @@ class Probes:
         """Told whenever a pause begins, ends, or has learned something."""
         self.permit: Callable[[str], Awaitable[bool]] | None = None
         """Asked with the group's name before a probe; `None` = the partition decides alone (W7)."""
+        self.told: Callable[[Group, bool], None] = lambda _group, _succeeded: None
+        """Told how each probe ended."""
 
     def next(self, group: Group) -> None:
         """Have the next probe go out when its time has come."""
@@ -100,10 +104,12 @@ class Probes:
             self.changed(group)
 
     def hurry(self, group: Group) -> None:
-        """Probe at once: another partition's probe has succeeded (W7)."""
+        """Probe at once, asking nobody: another partition's probe has succeeded (W7)."""
         pause = group.pause
-        if pause is not None and pause.lane is None and pause.asking is None:
-            self._arm(group, pause, self._clock.monotonic())
+        if pause is not None and pause.lane is None:
+            pause.hurried = True
+            if pause.asking is None:
+                self._arm(group, pause, self._clock.monotonic())
 
     @staticmethod
     def ended(lane: Lane) -> bool:
@@ -121,6 +127,7 @@ class Probes:
             failure = capture(error, Category.SYSTEMIC, "probe")
             pause.last_probe_error = f"{failure.type}: {failure.message[:200]}"
             pause.probing.failed(pause.kind)
+            self.told(group, False)  # noqa: FBT003 - how it ended
             self.next(group)
 
     @staticmethod
@@ -145,7 +152,7 @@ class Probes:
                 self._arm(group, pause, self._clock.monotonic() + WATCH)
             else:
                 self.failed(group, LookupError("the aggregate left: parked, skipped or moved"))
-        elif self.permit is None or group.halted:
+        elif self.permit is None or pause.hurried or group.halted:
             self._send(group, pause)
         elif pause.asking is None:
             pause.asking = asyncio.get_running_loop().create_task(self._asked(group, pause, self.permit))
@@ -167,12 +174,13 @@ class Probes:
             pause.asking = None
         if group.pause is not pause:
             return
-        if may:
+        if may or pause.hurried:
             self._send(group, pause)
         else:
             self._arm(group, pause, self._clock.monotonic() + DENIED)
 
     def _send(self, group: Group, pause: Pausing) -> None:
+        pause.hurried = False
         for kind in pause.probing.kinds():
             lane = group.take_ready(failing=kind is Kind.FAILING)
             if lane is not None:

@@ -129,7 +129,7 @@ class LocalFleet:
         elif actor == LEDGER:
             self.actors[actor] = LedgerActor(self.site, self, end)
         else:
-            self.actors[actor] = PartitionActor(actor, self.site, self.hire, end)
+            self.actors[actor] = PartitionActor(actor, self.site, self.hire, self, end)
 
     async def status(self, actor: str, patience: float) -> Mapping[str, Any] | None:
         """See the port."""
@@ -165,6 +165,25 @@ class LocalFleet:
         del patience
         if partition in self.actors:
             await self.actors[partition].nudge_intents()
+
+    async def direct(self, partition: str, directive: Mapping[str, Any], patience: float) -> None:
+        """See the port."""
+        del patience
+        if partition in self.actors:
+            await self.actors[partition].direct(directive)
+
+    async def may_probe(self, partition: str, group: str, patience: float) -> bool | None:
+        """See `Steering`; a silent supervisor does not answer."""
+        if SUPERVISOR in self.silent:
+            await self.site.desk.clock.sleep(patience)
+            raise TimeoutError
+        return bool(await self.actors[SUPERVISOR].may_probe(partition, group)) if SUPERVISOR in self.actors else None
+
+    async def probed(self, partition: str, group: str, patience: float, *, succeeded: bool) -> None:
+        """See `Steering`."""
+        del patience
+        if SUPERVISOR in self.actors and SUPERVISOR not in self.silent:
+            await self.actors[SUPERVISOR].probed(partition, group, succeeded)
 
     async def drain(self, partition: str, patience: float) -> bool:
         """See the port."""
