@@ -37,15 +37,27 @@ def test_the_waits_double_to_five_seconds_and_no_further() -> None:
 def test_any_success_ends_an_ordinary_pause() -> None:
     """W4: of a failing aggregate or of a healthy one."""
     for kind in Kind:
-        assert Probing[str](1).succeeded("A", kind)
+        assert Probing[str](1).succeeded("A", kind, 0)
 
 
 def test_after_a_relapse_ten_different_healthy_ones_end_it_or_one_that_failed() -> None:
     """H16: the same one ten times proves nothing."""
     probing: Probing[str] = Probing(10)
-    assert not any(probing.succeeded("same", Kind.HEALTHY) for _ in range(20))
-    assert [probing.succeeded(str(number), Kind.HEALTHY) for number in range(9)] == [False] * 8 + [True]
-    assert Probing[str](10).succeeded("A", Kind.FAILING)
+    assert not any(probing.succeeded("same", Kind.HEALTHY, 0) for _ in range(20))
+    assert [probing.succeeded(str(number), Kind.HEALTHY, 0) for number in range(9)] == [False] * 8 + [True]
+    assert Probing[str](10).succeeded("A", Kind.FAILING, 0)
+
+
+def test_where_there_are_fewer_healthy_ones_a_minute_of_their_successes_is_enough() -> None:
+    """H16, W4: a small group does not stay paused for ever; a healthy one that fails counts from the beginning."""
+    probing: Probing[str] = Probing(10)
+    assert not probing.succeeded("A", Kind.HEALTHY, 100)
+    probing.failed(Kind.FAILING)
+    assert not probing.succeeded("B", Kind.HEALTHY, 159)
+    probing.failed(Kind.HEALTHY)
+    assert not probing.succeeded("A", Kind.HEALTHY, 200)
+    assert not probing.succeeded("B", Kind.HEALTHY, 259.9)
+    assert probing.succeeded("A", Kind.HEALTHY, 260)
 
 
 def test_between_healthy_successes_the_next_healthy_one_is_tried_soon() -> None:
@@ -53,7 +65,7 @@ def test_between_healthy_successes_the_next_healthy_one_is_tried_soon() -> None:
     probing: Probing[str] = Probing(10)
     for _ in range(10):
         probing.failed(Kind.FAILING)
-    probing.succeeded("A", Kind.HEALTHY)
+    probing.succeeded("A", Kind.HEALTHY, 0)
     assert probing.wait(RULES, 0.5) > 1
     probing.failed(Kind.FAILING)
     assert probing.wait(RULES, 0.5) <= RULES.initial_probe
@@ -63,7 +75,7 @@ def test_many_parks_alike_are_over_after_ten_successes_in_a_row() -> None:
     """P16: a failure between them counts from the beginning, and one aggregate's recovery says little."""
     probing: Probing[str] = Probing(10, in_a_row=True)
     for number in range(9):
-        assert not probing.succeeded(f"a{number}", Kind.HEALTHY)
+        assert not probing.succeeded(f"a{number}", Kind.HEALTHY, 0)
     probing.failed(Kind.FAILING)
-    assert not probing.succeeded("F", Kind.FAILING)
-    assert [probing.succeeded(f"b{number}", Kind.HEALTHY) for number in range(9)] == [False] * 8 + [True]
+    assert not probing.succeeded("F", Kind.FAILING, 0)
+    assert [probing.succeeded(f"b{number}", Kind.HEALTHY, 0) for number in range(9)] == [False] * 8 + [True]

@@ -2,7 +2,8 @@
 
 Failing and healthy aggregates alternate, a healthy one first: if the trouble is one aggregate's own, the first probe
 says so (H12). A success of one that failed ends a pause at once. A success of a healthy one does too, unless the
-last pause was ended like that and came back: then it takes several different ones (H16).
+last pause was ended like that and came back: then it takes several different ones, or, where there are not so many,
+that healthy ones succeed for a minute (H16).
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Generic, TypeVar
 from wow_ray.policy.budget import Systemic, jitter, wait
 
 Key = TypeVar("Key", bound=Hashable)
+
+LONG_ENOUGH = 60.0
+"""Seconds in which healthy aggregates succeed, and none of them fails, that end a pause with whatever there is."""
 
 
 class Kind(Enum):
@@ -37,6 +41,7 @@ class Probing(Generic[Key]):
         self.failures = 0
         """Probes that failed so far."""
         self.proven: set[Key] = set()
+        self._since: float | None = None
         self._next = Kind.HEALTHY
 
     def wait(self, rules: Systemic, dice: float) -> float:
@@ -55,15 +60,19 @@ class Probing(Generic[Key]):
         self.failures += 1
         if self.in_a_row:
             self.proven.clear()
+        if self.in_a_row or kind is Kind.HEALTHY:
+            self._since = None
         self._turn(kind)
 
-    def succeeded(self, key: Key, kind: Kind) -> bool:
-        """Note a success; `True` = the pause is over."""
+    def succeeded(self, key: Key, kind: Kind, now: float) -> bool:
+        """Note a success at `now`, monotonic; `True` = the pause is over."""
         self._turn(kind)
         if kind is Kind.FAILING and not self.in_a_row:
             return True
         self.proven.add(key)
-        return len(self.proven) >= self.needs
+        if self._since is None:
+            self._since = now
+        return len(self.proven) >= self.needs or now - self._since >= LONG_ENOUGH
 
     def _turn(self, kind: Kind) -> None:
         self._next = Kind.FAILING if kind is Kind.HEALTHY else Kind.HEALTHY

@@ -177,7 +177,7 @@ class Outages:
         group.outlook.good(lane.key, lane.began, now)
         self.probes.told(group, True)  # noqa: FBT003 - how it ended
         at_once = pause.probing.failures == 0
-        if not pause.probing.succeeded(lane.key, pause.kind):
+        if not pause.probing.succeeded(lane.key, pause.kind, now):
             self.probes.next(group)
             return
         by_another = pause.kind is Kind.HEALTHY
