@@ -8,6 +8,7 @@ itself: its process ends, and the next incarnation asks the plan (H18).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,6 +32,9 @@ SHARE_POLL = 0.25
 """Seconds between two looks at the plan while it gives nothing."""
 FIRST_RETRY, LAST_RETRY = 0.2, 5.0
 """Seconds until a start that failed is tried again: doubled each time."""
+
+LAST_WORDS = 2.0
+"""Seconds the last words of a process that is ended in order may take."""
 
 Standing = Literal["starting", "waiting", "running", "draining", "drained"]
 
@@ -113,6 +117,18 @@ class PartitionActor:
     async def drain(self) -> None:
         """Let calls under way end, commit, give the slots up; answers when that is done and owns nothing any more."""
         await self.life.hop(self._drain())
+
+    def __ray_shutdown__(self) -> None:
+        """Called by Ray, in the main thread, when a signal or a node that leaves ends the process in order.
+
+        That is no death (P15, S48): it is said here, since nothing else of this process can any more.
+        """
+        with contextlib.suppress(Exception):  # then it counts as a death of its own, which by itself costs nothing
+            asyncio.run(asyncio.wait_for(self._excused(), LAST_WORDS))
+
+    async def _excused(self) -> None:
+        async with self._site.control() as control:
+            await control.excuse(self.name)
 
     # --- in the data loop
 

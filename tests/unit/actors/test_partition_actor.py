@@ -11,6 +11,7 @@ from tests.unit.runtime.shop import app
 from wow_ray.actors.life import FAILED
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.slots import slot_of
+from wow_ray.policy.suspicion import Ending
 from wow_ray.ports.slots import Owner
 
 
@@ -211,3 +212,23 @@ async def test_a_status_is_answered_from_another_thread() -> None:
         assert slot in status["slots"]
         group = {"handled": 0, "failures": 0, "running": 0, "paused": False, "limit": 32, "full": 32, "cause": ""}
         assert status["groups"] == {"Notifier.on_paid": group}
+
+
+async def test_a_process_that_a_signal_ends_in_order_died_of_nothing() -> None:
+    """P15, S48: Ray's last call of it says so, whatever was under way; without the store it ends all the same."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.site.planned(1)
+        await fleet.start("shop-0")
+        await desk.clock.advance(1)
+        await asyncio.to_thread(fleet.actors["shop-0"].__ray_shutdown__)
+        fleet.site.away = StoreUnavailableError("away")
+        await asyncio.to_thread(fleet.actors["shop-0"].__ray_shutdown__)
+        fleet.site.away = None
+        await fleet.kill("shop-0")
+        await fleet.start("shop-0")
+        await desk.clock.advance(1)
+
+        server = fleet.site.memory._server  # noqa: SLF001 - looks into the store
+        (start,) = server.starts.of(Owner("somebody", "shop-0", "test", 1, None))
+        assert start.ending is Ending.EXCUSED
