@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.event_log import EventStore, LogReader
     from wow_ray.ports.ledger import Ledger
     from wow_ray.ports.pauses import Pauses
+    from wow_ray.ports.reports import Reports
     from wow_ray.ports.slots import Effects, Lease, SlotStore
 
 
@@ -23,6 +24,7 @@ class PartitionStores:
     effects: Effects
     lease: Lease
     pauses: Pauses
+    reports: Reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,4 @@ class ClientStores:
     slots: SlotStore
     reader: LogReader
     pauses: Pauses
+    reports: Reports

@@ -45,6 +45,8 @@ Operation = Literal[
     "pauses.note",
     "pauses.read",
     "plans",
+    "reports.read",
+    "reports.write",
 ]
 """A part of the store and its method; `events.append` is also `append_many`, `ledger.read` all that only read."""
 

@@ -11,6 +11,7 @@ from wow_ray.adapters.memory.faults import Faults
 from wow_ray.adapters.memory.leases import Leases
 from wow_ray.adapters.memory.log import Appending, Log
 from wow_ray.adapters.memory.registry import Registry
+from wow_ray.adapters.memory.reports import Kept
 from wow_ray.adapters.memory.rows import Rows
 from wow_ray.adapters.memory.starts import Starts
 from wow_ray.errors import AppendError, FencedError
@@ -51,6 +52,7 @@ class Server:
         self.starts = Starts()
         self.plan: Plan | None = None
         self.pauses: list[Pause] = []
+        self.reports: dict[str, Kept] = {}
         self.slots = [SlotState() for _ in range(slots)]
         self.connect = connect
         self.max_event_bytes = max_event_bytes

@@ -14,6 +14,7 @@ from wow_ray.adapters.memory.ledger import MemoryLedger
 from wow_ray.adapters.memory.overview import MemoryOverview
 from wow_ray.adapters.memory.pauses import MemoryPauses
 from wow_ray.adapters.memory.plans import MemoryPlans
+from wow_ray.adapters.memory.reports import MemoryReports
 from wow_ray.adapters.memory.server import Server
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.ports.clock import Clock
@@ -49,6 +50,7 @@ class MemoryStore:
             effects=MemoryEffects(server),
             lease=MemoryLease(server),
             pauses=MemoryPauses(server),
+            reports=MemoryReports(server),
         )
 
     def client_stores(self) -> ClientStores:
@@ -60,6 +62,7 @@ class MemoryStore:
             slots=MemorySlotStore(server),
             reader=MemoryLogReader(server, "reader"),
             pauses=MemoryPauses(server),
+            reports=MemoryReports(server),
         )
 
     def overview(self) -> MemoryOverview:

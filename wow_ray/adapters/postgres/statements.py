@@ -91,7 +91,7 @@ PAUSE = [
 ]
 """The columns of a pause besides its id."""
 
-SUBJECTS = ("effects", "ledger", "log", "overview", "pauses", "plans", "schema", "slots", "starts", "wakes")
+SUBJECTS = ("effects", "ledger", "log", "overview", "pauses", "plans", "reports", "schema", "slots", "starts", "wakes")
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 _PART = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)", re.MULTILINE)

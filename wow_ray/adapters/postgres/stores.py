@@ -18,6 +18,7 @@ from wow_ray.adapters.postgres.lease import PostgresLease
 from wow_ray.adapters.postgres.ledger import PostgresLedger
 from wow_ray.adapters.postgres.pauses import PostgresPauses
 from wow_ray.adapters.postgres.reader import PostgresLogReader
+from wow_ray.adapters.postgres.reports import PostgresReports
 from wow_ray.adapters.postgres.schema import check
 from wow_ray.adapters.postgres.slots import PostgresSlotStore
 from wow_ray.ports.clock import Clock
@@ -69,8 +70,8 @@ async def partition_stores(database: Database, clock: Clock, *, effects: int = 4
         for part in (reader, drains, slots, ledger, transactions):
             stack.push_async_callback(part.close)
         stack.push_async_callback(lease.stop)
-        pauses = PostgresPauses(ledger.sessions)
-        yield PartitionStores(reader, drains, slots, ledger, transactions, lease, pauses)
+        pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
+        yield PartitionStores(reader, drains, slots, ledger, transactions, lease, pauses, reports)
 
 
 @asynccontextmanager
@@ -89,4 +90,5 @@ async def client_stores(
     async with AsyncExitStack() as stack:
         for part in (events, ledger, slots, reader):
             stack.push_async_callback(part.close)
-        yield ClientStores(events, ledger, slots, reader, PostgresPauses(ledger.sessions))
+        pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports)

@@ -32,6 +32,7 @@ for _module in (
     "producing",
     "refusing",
     "registering",
+    "reporting",
     "resetting",
     "rows",
     "slots",
@@ -48,6 +49,7 @@ from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as ab
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
 from wow_ray.testing.contract.pauses import PausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
+from wow_ray.testing.contract.reporting import ReportsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
@@ -59,6 +61,7 @@ __all__ = [
     "OverviewContract",
     "PausesContract",
     "PlansContract",
+    "ReportsContract",
     "SlotsContract",
     "WakesContract",
 ]
