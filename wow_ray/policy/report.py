@@ -28,8 +28,7 @@ class PauseReport:
     """A pause that the partition made by itself; `next_probe` in seconds from the report on.
 
     `error` of `handler` (empty = the group's only one) began it; `probes` have failed, the last with `probe_error`. It
-    is
-    over when `needs` more different aggregates have succeeded that did not fail.
+    is over when `needs` more different aggregates have succeeded that did not fail.
     """
 
     why: str = ""

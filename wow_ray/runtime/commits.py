@@ -79,9 +79,15 @@ class Commits:
         self.last_error = ""
         self.committed = 0
         """Batches acknowledged so far."""
+        self.committed_at = clock.monotonic()
+        """When the last one was, monotonic; at first when it began."""
+        self._unsaid_since: float | None = None
+        self._sending_since: float | None = None
 
     def poke(self, *, now: bool = False) -> None:
         """Say that something has changed: it is committed within one interval, or at once with `now`."""
+        if self._unsaid_since is None:
+            self._unsaid_since = self._clock.monotonic()
         if now:
             self._go.set()
         elif self._timer is None:
@@ -91,6 +97,11 @@ class Commits:
         """Call `callback` once everything said up to now is in the store, and hurry."""
         self._after.append(callback)
         self.poke(now=True)
+
+    def waiting(self, now: float) -> float:
+        """Give for how many seconds something waits to be in the store; 0 = nothing does (H60)."""
+        since = self._sending_since or self._unsaid_since
+        return 0.0 if since is None else max(0.0, now - since)
 
     async def run(self) -> None:
         """Commit for ever; ends by cancellation, between two batches or with one on its way."""
@@ -106,16 +117,21 @@ class Commits:
                 self._timer.cancel()
                 self._timer = None
             after, self._after = self._after, []
+            since, self._unsaid_since = self._unsaid_since, None
             writes = self._partition.snapshot()
             if writes:
+                self._sending_since = since or self._clock.monotonic()
                 try:
                     await self._send(writes)
                 except BaseException:
                     # Whoever asked was cancelled: what was to be said is said by the next one, again if need be (H26).
                     self._partition.take_back(writes)
                     self._after[:0] = after
+                    self._unsaid_since = self._sending_since
                     self._go.set()
                     raise
+                finally:
+                    self._sending_since = None
                 self._partition.batch_done()
             for callback in after:
                 callback()
@@ -150,6 +166,7 @@ class Commits:
             else:
                 self._back()
                 self.committed += 1
+                self.committed_at = self._clock.monotonic()
                 self._partition.acknowledged(writes, now)
                 return
 

@@ -77,6 +77,8 @@ class Feed:
         self.heads: dict[int, int] = {}
         self._routes: dict[tuple[int, ...], dict[TypeKey, tuple[Group, ...]]] = {}
         self.last_error = ""
+        self.due = clock.monotonic() + idle_poll
+        """When it is to turn again at the latest, monotonic; in the past = it is late (H60)."""
 
     def wake(self) -> None:
         """Look at the heads now: something was appended, or a group can take a page again."""
@@ -87,6 +89,7 @@ class Feed:
         pause = BUSY_POLL
         while True:
             self._wake.clear()
+            self.due = self._clock.monotonic() + self._idle_poll
             try:
                 moved = await self._turn()
             except StoreUnavailableError as error:

@@ -112,6 +112,7 @@ class Group:
         "number",
         "open",
         "outlook",
+        "parked",
         "pause",
         "ready",
         "running",
@@ -180,7 +181,7 @@ class Group:
         """Positions dispatched and not yet committed as settled; at most W (P5, L2)."""
         self.settled = 0
         """Positions settled since the last commit's snapshot."""
-        self.handled = self.failures = 0
+        self.handled = self.failures = self.parked = 0
         self.states: OrderedDict[tuple[type[Any], Key], tuple[int, int, Any]] = OrderedDict()
         self.stuck: dict[Key, Call] = {}
         """Aggregates whose last call has not ended in its grace period; no further call until it has (B4)."""

@@ -95,6 +95,8 @@ class Intents:
         self._nudged = asyncio.Event()
         self.on_reset: Callable[[Intent], None] = self._no_reset
         """Carries out a reset, which concerns all partitions and is the host's to do (L6)."""
+        self.due = clock.monotonic() + poll
+        """When it is to look again at the latest, monotonic; in the past = it is late (H60)."""
         self._answered: set[int] = set()
         """Intents applied in memory whose outcome is not in the store yet."""
 
@@ -106,6 +108,7 @@ class Intents:
         """Apply intents for ever; ends by cancellation."""
         while True:
             self._nudged.clear()
+            self.due = self._clock.monotonic() + self._poll
             try:
                 await self.look()
             except StoreUnavailableError as error:

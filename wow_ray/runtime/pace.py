@@ -11,7 +11,8 @@ class Pace:
 
     `concurrency` calls at once in all; `commit_interval` and `commit_events` bound what a crash repeats in practice;
     `idle_poll` is the longest wait between two looks at the heads, `intent_poll` that between two looks for intents and
-    between two for pauses; `drain_bound` how long a stop waits for calls under way before it interrupts them.
+    between two for pauses; `report_interval` is how often it says how it is; `drain_bound` how long a stop waits for
+    calls under way before it interrupts them.
     """
 
     concurrency: int = 64
@@ -19,4 +20,5 @@ class Pace:
     commit_events: int = 2_000
     idle_poll: float = 0.2
     intent_poll: float = 1.0
+    report_interval: float = 2.0
     drain_bound: float = 10.0

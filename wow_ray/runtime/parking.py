@@ -105,6 +105,7 @@ class Parking:
 
     def _stopped(self, lane: Lane, stop: Stop, cause: Cause, limits: ParkedRetries, told_after: float = 0.0) -> Row:
         rows, slot = self._rows, lane.slot
+        lane.group.parked += 1
         if lane.row is not None:
             now = rows.now()
             row = life.stopped_again(lane.caught_up(now), stop, cause, now=now, dice=rows.dice(), limits=limits)

@@ -27,6 +27,7 @@ from wow_ray.runtime.loading import take_over
 from wow_ray.runtime.outages import Outages
 from wow_ray.runtime.parking import Parking
 from wow_ray.runtime.pause_notes import PauseNotes, note_pause
+from wow_ray.runtime.reporting import Reporting
 from wow_ray.runtime.rows import Rows
 from wow_ray.runtime.stops import Stops
 from wow_ray.runtime.store_time import StoreTime
@@ -106,6 +107,7 @@ class Partition:
         self.intents = Intents(stores.ledger, stores.drains, clock, ids, pace.intent_poll, self)
         self.notes = PauseNotes(stores.pauses, clock, owner.partition)
         self.stops = Stops(stores.pauses, clock, pace.intent_poll, owner.partition, self)
+        self.reporting = Reporting(stores.reports, clock, self)
         self.outages = Outages(clock, dice, self.time.now, self.timers, self.workers, self.unparking)
         self.outages.probes.changed = self._pause_changed
         self.notes.on_lifted = lambda group, _: self.outages.lift(group)
@@ -127,8 +129,8 @@ class Partition:
         self.time.heard(acquired.now)
         await self.stops.load()
         await take_over(self.holdings, acquired, self.stores.reader, self.feed, self.unparking)
-        parts = (self.feed, self.commits, self.drains, self.intents, self.going_on, self.stops, self.notes)
-        for part in parts:
+        parts = (self.feed, self.commits, self.drains, self.intents, self.going_on)
+        for part in (*parts, self.stops, self.notes, self.reporting):
             self._tasks.append(asyncio.get_running_loop().create_task(self._watched(part.run())))
         self.workers.failed.add_done_callback(lambda failed: self._end(failed.exception()))
         self.commits.poke()
@@ -157,6 +159,7 @@ class Partition:
             leaving = [write for write in self.holdings.snapshot(everything=True) if write.slot not in stuck]
             await within(self._clock, COMMIT_BOUND, self.stores.slots.release(leaving, self.owner))
             await within(self._clock, COMMIT_BOUND, self.notes.close())
+            await within(self._clock, COMMIT_BOUND, self.reporting.close())
         except (StoreUnavailableError, StoreDataError, FencedError, TimeoutError) as error:
             log.warning("%s: not everything could be released (%s); a successor waits", self.owner.partition, error)
         if stuck:
@@ -248,6 +251,7 @@ class Partition:
     def _pause_changed(self, group: Group) -> None:
         """Have people see how a pause of the partition's own stands, or that it is over."""
         note_pause(group, self.notes, self._clock.monotonic(), self.store_now())
+        self.reporting.hurry()
         self.feed.wake()
         self.going_on.look()
         self.on_due(self.store_now())

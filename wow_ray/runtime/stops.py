@@ -61,6 +61,8 @@ class Stops:
         self._partition = partition
         self._nudged = asyncio.Event()
         self._away = False
+        self.due = clock.monotonic() + poll
+        """When it is to look again at the latest, monotonic; in the past = it is late (H60)."""
 
     async def load(self) -> None:
         """Take over what the store says, before anything begins; raises what the store raises."""
@@ -74,6 +76,7 @@ class Stops:
         """Look for ever; ends by cancellation."""
         while True:
             self._nudged.clear()
+            self.due = self._clock.monotonic() + self._poll
             await self._look()
             timer = self._clock.call_at(self._clock.monotonic() + self._poll, self._nudged.set)
             try:

@@ -233,7 +233,7 @@ class Scenario:
         self.memory = memory or MemoryStore(self.spec.context, self.clock, slots=slots, connect=connect)
         self._partitions = partitions
         self._dice = chance or dice(0.5)
-        self._pace = pace or Pace(idle_poll=FAR, intent_poll=FAR)
+        self._pace = pace or Pace(idle_poll=FAR, intent_poll=FAR, report_interval=FAR)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Running:

@@ -28,7 +28,7 @@ from wow_ray.testing import Scenario, VirtualClock
 from wow_ray.testing.clock import VirtualTimer, at_rest
 
 FAR = 3_600.0
-CALM = Pace(idle_poll=FAR, intent_poll=FAR)
+CALM = Pace(idle_poll=FAR, intent_poll=FAR, report_interval=FAR)
 """Polls that do not disturb: `advance` looks for what was appended or asked."""
 HASTY = Pace()
 """The polls of a real process."""
