@@ -13,7 +13,7 @@ from typer.main import get_command
 from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
-from wow_ray.cli.looking import status
+from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
@@ -38,6 +38,7 @@ program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
 program.add_typer(subscriptions, name="subscriptions")
+program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")
 
 

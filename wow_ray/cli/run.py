@@ -204,8 +204,14 @@ class Pulse:
             handled=sum(part["handled"] for part in mine),
             lag=stored.lag + stored.unfinished,
             parked=stored.parked,
-            paused="its surroundings fail" if any(part["paused"] for part in mine) else "",
+            paused=_why_paused(stored) if any(part["paused"] for part in mine) else "",
         )
+
+
+def _why_paused(stored: GroupView) -> str:
+    """Give what the partitions say of a pause, as far as it is known by now."""
+    pause = None if stored.live is None else stored.live.pause
+    return "its surroundings fail" if pause is None else pause.error
 
 
 def _said(standing: Mapping[str, Any] | None) -> str:

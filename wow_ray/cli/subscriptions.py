@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
+from wow_ray.cli.living import show_parts, state_cells, state_facts
 from wow_ray.cli.looking import by_state
 from wow_ray.cli.parked import RequestId, Who, Why, command_of, show_answer
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
@@ -59,10 +60,11 @@ def show_groups(found: Groups, page: Console) -> None:
         return
     table(
         page,
-        ("GROUP", "PAUSED", "LAG", "UNFINISHED", "OLDEST", "PARKED", "NOTE", "SUBSCRIPTIONS"),
+        ("GROUP", "STATE", "LIMIT", "RATE", "PAUSED", "LAG", "UNFINISHED", "OLDEST", "PARKED", "NOTE", "SUBSCRIPTIONS"),
         [
             (
                 group.group,
+                *state_cells(group.live),
                 ", ".join(_in_short(pause) for pause in group.pauses),
                 f"{group.lag:,}",
                 f"{group.unfinished:,}",
@@ -84,6 +86,7 @@ def show_group(found: Shown, page: Console) -> None:
         [
             ("group", group.group),
             ("handlers", ", ".join(group.subscriptions)),
+            *state_facts(group.live),
             ("paused", "; ".join(map(_in_full, group.pauses)) or "no"),
             ("lag", times(group.lag, "event")),
             ("unfinished", times(group.unfinished, "event")),
@@ -92,6 +95,7 @@ def show_group(found: Shown, page: Console) -> None:
             ("note", _note(group)),
         ],
     )
+    show_parts(group.live, page)
     if found.history:
         page.print()
         table(

@@ -2,9 +2,10 @@
 
 from wow_ray.ops.commands import Command
 from wow_ray.ops.known import Known
+from wow_ray.ops.live_views import LiveGroup, LivePart, LivePartition, LivePause
 from wow_ray.ops.operations import Operations, ParkedQuery
 from wow_ray.ops.pause_views import PauseAnswer, PauseView
-from wow_ray.ops.progress import GroupView, StatusView
+from wow_ray.ops.progress import GroupView, PartitionView, StatusView
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 
 __all__ = [
@@ -13,11 +14,16 @@ __all__ = [
     "Count",
     "GroupView",
     "Known",
+    "LiveGroup",
+    "LivePart",
+    "LivePartition",
+    "LivePause",
     "Operations",
     "ParkedDetail",
     "ParkedPage",
     "ParkedQuery",
     "ParkedView",
+    "PartitionView",
     "PauseAnswer",
     "PauseView",
     "Pending",

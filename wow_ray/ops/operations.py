@@ -9,9 +9,11 @@ from wow_ray.errors import NotFoundError, OperationError
 from wow_ray.names import nearest
 from wow_ray.ops.commands import Command, Commanding
 from wow_ray.ops.known import Known
+from wow_ray.ops.lags import behind, first_places, oldest_of
+from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
-from wow_ray.ops.progress import SHOWN, GroupView, StatusView, behind, first_places, group_view, oldest_of, status_view
+from wow_ray.ops.progress import SHOWN, GroupView, StatusView, group_view, status_view
 from wow_ray.ops.views import (
     Applied,
     AttemptView,
@@ -81,6 +83,7 @@ class Operations:
         self._known = known
         self._plans = plans
         self._pauses = client.pauses
+        self._reports = client.reports
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
         self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
 
@@ -142,7 +145,7 @@ class Operations:
         )
 
     async def subscriptions(self) -> tuple[GroupView, ...]:
-        """Show every group ever registered: how far it has come in each slot, and what is parked."""
+        """Show every group ever registered: how far it has come in each slot, what is parked, what is done of it."""
         snapshot = await self._overview.snapshot()
         counts = await self._ledger.counts()
         known = self._known or Known.of_store(snapshot.groups)
@@ -150,11 +153,17 @@ class Operations:
         lags = {group.number: behind(snapshot, group) for group in snapshot.groups}
         places = {place for each in lags.values() for place in first_places(each)}
         events = {(event.slot, event.position): event for event in await self._reader.at(places)}
+        heard = heard_of(snapshot, await self._reports.present())
         found = []
         for group in snapshot.groups:
             of_one = lags[group.number]
             view = group_view(group, of_one, oldest_of(of_one, events, snapshot.now), counts, known)
-            found.append(replace(view, pauses=pauses_of(present, group.number)))
+            left = {
+                name: Lagging(sum(each.lag for each in some), oldest_of(some, events, snapshot.now))
+                for name, some in by_partition(snapshot, of_one).items()
+            }
+            live = live_group(group.name, heard, left)
+            found.append(replace(view, pauses=pauses_of(present, group.number), live=live))
         return tuple(found)
 
     async def subscription(self, name: str) -> GroupView:
@@ -167,8 +176,10 @@ class Operations:
         return await self._pausing.history(name, limit)
 
     async def status(self) -> StatusView:
-        """Show the store as a whole: who owns what, and what is left to do."""
-        seen = status_view(self.context, await self._overview.snapshot(), await self._ledger.counts())
+        """Show the store as a whole: who owns what and how it is, and what is left to do."""
+        snapshot = await self._overview.snapshot()
+        heard = heard_of(snapshot, await self._reports.present())
+        seen = status_view(self.context, snapshot, await self._ledger.counts(), heard)
         stopped = {pause.group for pause in await self._pauses.present() if pause.reason in STOPS}
         seen = replace(seen, paused=tuple(sorted(stopped)))
         plan = None if self._plans is None else await self._plans.present()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from wow_ray.events import StoredEvent
 from wow_ray.ops.known import Known
+from wow_ray.ops.lags import Oldest, SlotLag, behind
+from wow_ray.ops.live import Heard, live_partition, troubles
+from wow_ray.ops.live_views import LiveGroup, LivePartition
 from wow_ray.ops.pause_views import PauseView
 from wow_ray.ops.views import View
 from wow_ray.policy.parked import State
@@ -21,33 +23,11 @@ Counts = Mapping[tuple[str, State], int]
 
 
 @dataclass(frozen=True, slots=True)
-class SlotLag(View):
-    """One slot with something left to do: `lag` = head less cursor; `oldest` is the first position not finished."""
-
-    slot: int
-    head: int
-    cursor: int
-    lag: int
-    unfinished: int
-    oldest: int
-
-
-@dataclass(frozen=True, slots=True)
-class Oldest(View):
-    """The longest waiting event of a group that nobody has finished; `age` in seconds by the store's clock."""
-
-    slot: int
-    position: int
-    occurred_at: datetime
-    age: float
-
-
-@dataclass(frozen=True, slots=True)
 class GroupView(View):
     """One group: `lag` positions not read yet, `unfinished` ones dispatched and not finished as of the last commit.
 
     `behind` lists the slots with either; `open_rows` counts ledger rows by state, `parked` those that people are shown.
-    `pauses` are all that are present, oldest first.
+    `pauses` are all that are present, oldest first. `live` is what the partitions say of it; `None` = nobody does.
     """
 
     group: str
@@ -61,11 +41,15 @@ class GroupView(View):
     open_rows: Mapping[str, int]
     behind: tuple[SlotLag, ...]
     pauses: tuple[PauseView, ...] = ()
+    live: LiveGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionView(View):
-    """One incarnation of a partition; `lease_left` in seconds, infinite = without end; `alive` = the lease holds."""
+    """One incarnation of a partition; `lease_left` in seconds, infinite = without end; `alive` = the lease holds.
+
+    `live` is what it says of itself; `None` = it has said nothing.
+    """
 
     partition: str
     owner: str
@@ -74,6 +58,7 @@ class PartitionView(View):
     slots: int
     lease_left: float
     alive: bool
+    live: LivePartition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +83,12 @@ class StatusView(View):
     release: str | None = None
     paused: tuple[str, ...] = ()
     """Groups that somebody has stand still, everywhere or in a partition."""
-
-
-def behind(snapshot: Snapshot, group: GroupSeen) -> tuple[SlotLag, ...]:
-    """List the slots in which a group has something left to read or to finish."""
-    found = []
-    for slot in snapshot.slots:
-        mark = slot.marks.get(group.number)
-        if mark is None or (mark.cursor >= slot.head and not mark.unfinished):
-            continue
-        oldest = mark.unfinished[0] if mark.unfinished else mark.cursor + 1
-        lag = max(0, slot.head - mark.cursor)
-        found.append(SlotLag(slot.slot, slot.head, mark.cursor, lag, len(mark.unfinished), oldest))
-    return tuple(found)
-
-
-def oldest_of(lags: Iterable[SlotLag], events: Mapping[tuple[int, int], StoredEvent], now: datetime) -> Oldest | None:
-    """Find the longest waiting event among the first unfinished ones of each slot; `None` when nothing waits."""
-    waiting = [events[lag.slot, lag.oldest] for lag in lags if (lag.slot, lag.oldest) in events]
-    if not waiting:
-        return None
-    first = min(waiting, key=lambda event: (event.occurred_at, event.slot))
-    return Oldest(first.slot, first.position, first.occurred_at, max(0.0, (now - first.occurred_at).total_seconds()))
+    running: int = 0
+    rate: float = 0.0
+    failed_rate: float = 0.0
+    """Calls under way, and events handled and failed calls per second, of the partitions that say so at present."""
+    troubles: tuple[str, ...] = ()
+    """What is not well with partitions that hold their lease (H60)."""
 
 
 def group_view(
@@ -140,12 +109,14 @@ def group_view(
     )
 
 
-def status_view(context: str, snapshot: Snapshot, counts: Counts) -> StatusView:
+def status_view(context: str, snapshot: Snapshot, counts: Counts, heard: Sequence[Heard]) -> StatusView:
     """Put together how the whole store stands; lag is that of the groups that are not retired."""
     leases = {owner.id: owner.lease_left for owner in snapshot.owners}
     unowned = tuple(slot.slot for slot in snapshot.slots if slot.owner is None or leases.get(slot.owner, 0.0) <= 0)
     running = [group for group in snapshot.groups if not group.retired]
     names = {group for group, _ in counts}
+    live = {each.seen.owner: live_partition(each) for each in heard}
+    fresh = [each for each in live.values() if each.state != "stale"]
     return StatusView(
         context=context,
         now=snapshot.now,
@@ -154,19 +125,30 @@ def status_view(context: str, snapshot: Snapshot, counts: Counts) -> StatusView:
         slots=len(snapshot.slots),
         ready=not unowned,
         unowned=unowned,
-        partitions=_partitions(snapshot),
+        partitions=_partitions(snapshot, live),
         lag=sum(lag.lag for group in running for lag in behind(snapshot, group)),
         parked=_shown(counts, names),
         open_rows=_by_state(counts, names),
+        running=sum(each.running for each in fresh),
+        rate=round(sum(each.rate for each in fresh), 1),
+        failed_rate=round(sum(each.failed_rate for each in fresh), 1),
+        troubles=troubles(heard),
     )
 
 
-def _partitions(snapshot: Snapshot) -> tuple[PartitionView, ...]:
+def _partitions(snapshot: Snapshot, live: Mapping[str, LivePartition]) -> tuple[PartitionView, ...]:
     """Show the owners that hold a lease or still stand in a slot."""
     owned = Counter(slot.owner for slot in snapshot.slots if slot.owner is not None)
     return tuple(
         PartitionView(
-            owner.partition, owner.id, owner.host, owner.pid, owned[owner.id], owner.lease_left, owner.lease_left > 0
+            owner.partition,
+            owner.id,
+            owner.host,
+            owner.pid,
+            owned[owner.id],
+            owner.lease_left,
+            owner.lease_left > 0,
+            live.get(owner.id),
         )
         for owner in snapshot.owners
         if owner.lease_left > 0 or owned[owner.id]
@@ -186,8 +168,3 @@ def _by_state(counts: Counts, groups: Collection[str]) -> Mapping[str, int]:
         if rows:
             found[state.value] = rows
     return found
-
-
-def first_places(lags: Sequence[SlotLag]) -> set[tuple[int, int]]:
-    """Give the place of the first unfinished event of each slot."""
-    return {(lag.slot, lag.oldest) for lag in lags}

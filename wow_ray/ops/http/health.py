@@ -12,7 +12,7 @@ from wow_ray.ops.progress import StatusView
 
 router = APIRouter()
 NAMED = 8
-"""Slots that are named in a text."""
+"""Slots, or troubles, that are named in a text."""
 
 
 @router.get("/readyz")
@@ -26,10 +26,18 @@ async def readyz(operations: Ops) -> JSONResponse:
 
 @router.get("/healthz")
 async def healthz(operations: Ops) -> JSONResponse:
-    """Answer as `/readyz` does, with the age in seconds of the oldest event that nobody has finished, first."""
+    """Answer as `/readyz` does, with the age in seconds of the oldest event that nobody has finished, first.
+
+    Also a 503 when a partition has said nothing for ten seconds, or says that a loop of it is that late or that
+    something has waited to be committed for thirty.
+    """
     status = await within(operations.status())
     if not status.ready:
         return _not_ready(status)
+    if status.troubles:
+        following = "see `wow-ray partitions list`; a process that is stuck keeps its slots until it is ended"
+        detail = "; ".join(status.troubles[:NAMED]) + ("; …" if len(status.troubles) > NAMED else "")
+        return problem(503, "WOW-UNHEALTHY", detail, following, {"troubles": status.troubles})
     groups = [group for group in await within(operations.subscriptions()) if not group.retired]
     ages = [group.oldest.age for group in groups if group.oldest is not None]
     oldest = max(ages, default=0.0)

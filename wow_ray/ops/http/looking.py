@@ -15,6 +15,8 @@ from wow_ray.ops.views import plain
 from wow_ray.policy.parked import Reason, State
 
 router = APIRouter()
+OF_PARTITIONS = ("plan", "release", "slots", "unowned", "running", "rate", "failed_rate", "troubles", "partitions")
+"""What of the status is about partitions."""
 
 
 class Filters(BaseModel):
@@ -60,14 +62,14 @@ async def overview(operations: Ops) -> JSONResponse:
 
 @router.get("/partitions")
 async def partitions(operations: Ops) -> JSONResponse:
-    """Show the owners of slots, the slots without one, and the plan that an app on Ray follows."""
+    """Show the owners of slots, how each of them is, the slots without one, and the plan that an app on Ray follows."""
     status = await within(operations.status())
-    return shown({name: getattr(status, name) for name in ("plan", "release", "slots", "unowned", "partitions")})
+    return shown({name: getattr(status, name) for name in OF_PARTITIONS})
 
 
 @router.get("/subscriptions")
 async def subscriptions(operations: Ops) -> JSONResponse:
-    """Show every group ever registered: how far it has come, what it has parked, and why it is paused."""
+    """Show every group ever registered: how far it has come, what is done of it at present, and why it is paused."""
     return shown({"groups": await within(operations.subscriptions())})
 
 
