@@ -61,7 +61,7 @@ def made_app(name: str = "Notifier") -> App:
         async def on_placed(self, event: Event[Placed]) -> None:
             await self.carrier.tell(event.ref.id, event.version)
 
-    retried = retry(max_attempts=2, initial_backoff="10ms")(Notifier)
+    retried = retry(max_attempts=2, initial_backoff="10ms", recoverable=[ValueError])(Notifier)
     app.reactor(name=name, start="beginning")(retried)
     return app
 

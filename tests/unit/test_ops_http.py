@@ -50,7 +50,7 @@ def made_app() -> App:
     app = App("shop")
 
     @app.reactor(start="beginning")
-    @retry(max_attempts=2, initial_backoff="10ms")
+    @retry(max_attempts=2, initial_backoff="10ms", recoverable=[ValueError])
     class Notifier:
         def __init__(self, carrier: Carrier) -> None:
             self.carrier = carrier
