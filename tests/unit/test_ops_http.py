@@ -16,6 +16,7 @@ from wow_ray import Aggregate, App, Event, on_event, retry
 from wow_ray.errors import FencedError, NotConnectedError, SchemaError, StoreUnavailableError
 from wow_ray.ops import Known, Operations, StatusView
 from wow_ray.ops.http import api, door
+from wow_ray.runtime.pace import Pace
 from wow_ray.testing import Scenario
 from wow_ray.testing.clock import at_rest
 from wow_ray.testing.scenario import Running
@@ -37,9 +38,12 @@ class Carrier:
     def __init__(self) -> None:
         self.broken: set[str] = set()
         self.told: list[tuple[str, int]] = []
+        self.away = False
 
     async def tell(self, aggregate_id: str, version: int) -> None:
         """Take a notice, or fail."""
+        if self.away:
+            raise ConnectionRefusedError("the carrier is away")
         if aggregate_id in self.broken:
             raise ValueError(f"no carrier for {aggregate_id}")
         self.told.append((aggregate_id, version))
@@ -440,6 +444,100 @@ async def test_it_is_ready_while_every_slot_has_a_living_owner(window: Window) -
         found = is_problem(answer, 503, "WOW-NOT-READY")
         assert len(found["unowned"]) == ready["slots"]
         assert "Retry-After" in answer.headers
+
+
+# --- what the partitions say of themselves
+
+
+@asynccontextmanager
+async def lively(partitions: int = 2) -> AsyncIterator[Window]:
+    """The app at the pace of a real one, so that its partitions report every two seconds."""
+    carrier = Carrier()
+    async with AsyncExitStack() as scenario:
+        app = Scenario(made_app(), {Carrier: carrier}, partitions=partitions, pace=Pace())
+        running = await scenario.enter_async_context(app)
+        async with client_of(operations_of(running)) as client:
+            yield Window(running, carrier, client, scenario.aclose)
+
+
+async def test_the_pages_show_what_each_partition_does_and_all_of_them_together() -> None:
+    """Architecture 8: counts, rates, limits and how old that is, in each partition and summed up."""
+    async with lively() as window:
+        await window.place(*(f"o-{number}" for number in range(20)))
+        await window.running.advance("4s")
+
+        live = (await window.seen(f"/api/v1/subscriptions/{GROUP}"))["live"]
+        assert (live["state"], live["where"], live["handled"]) == ("running", ["shop-0", "shop-1"], 20)
+        assert (live["limit"], live["share"], live["limited"], live["running"]) == (64, 64, [], 0)
+        assert live["rate"] > 0
+        assert live["age"] <= 2.0
+        assert [part["partition"] for part in live["parts"]] == ["shop-0", "shop-1"]
+        assert sum(part["handled"] for part in live["parts"]) == 20
+
+        found = await window.seen("/api/v1/partitions")
+        assert (found["running"], found["rate"] > 0, found["troubles"]) == (0, True, [])
+        assert [each["live"]["state"] for each in found["partitions"]] == ["running", "running"]
+        assert sum(each["live"]["handled"] for each in found["partitions"]) == 20
+        assert found["partitions"][0]["live"]["uncommitted"] < 1
+        assert found == {name: (await window.seen("/api/v1/overview"))[name] for name in found}
+
+
+async def test_a_paused_group_is_shown_with_its_reason_its_next_probe_and_the_last_ones_error() -> None:
+    """D3, W4: who wonders why nothing goes on reads what fails, since when, and when it is tried again."""
+    async with lively(partitions=1) as window:
+        window.carrier.away = True
+        await window.place("o-1", "o-2")
+
+        live = (await window.seen("/api/v1/subscriptions"))["groups"][0]["live"]
+        assert (live["state"], live["where"]) == ("paused", ["shop-0"])
+        assert live["why"].endswith("the carrier is away")
+        pause = live["pause"]
+        assert (pause["why"], pause["partition"], pause["subscription"]) == ("systemic", "shop-0", GROUP)
+        assert pause["last_probe_error"].endswith("the carrier is away")
+        assert pause["probes_failed"] >= 1
+        assert pause["since"] < pause["next_probe"]
+        (partition,) = (await window.seen("/api/v1/partitions"))["partitions"]
+        assert partition["live"]["groups"] == {GROUP: "paused"}
+
+        window.carrier.away = False
+        await window.running.advance("1m")
+        live = (await window.seen("/api/v1/subscriptions"))["groups"][0]["live"]
+        assert (live["pause"], live["handled"]) == (None, 2)
+
+
+async def test_health_is_red_for_a_partition_that_has_said_nothing_and_readiness_is_not() -> None:
+    """H60: its lease is renewed by a thread of its own, so a loop that is stuck is seen by its silence alone."""
+    async with lively(partitions=1) as window:
+        assert (await window.client.get("/healthz")).status_code == 200
+        async with window.running.memory.gate("reports.write"):
+            await window.running.advance("13s")
+            answer = await window.client.get("/healthz")
+            found = is_problem(answer, 503, "WOW-UNHEALTHY")
+            assert found["troubles"] == ["shop-0: no report for 13 s"]
+            assert "shop-0" in found["detail"]
+            assert (await window.client.get("/readyz")).status_code == 200
+            live = (await window.seen(f"/api/v1/subscriptions/{GROUP}"))["live"]
+            assert (live["state"], live["why"]) == ("stale", "no report for 13 s")
+        await window.running.advance("3s")
+        assert (await window.client.get("/healthz")).status_code == 200
+
+
+async def test_health_is_red_for_a_commit_that_waits_for_half_a_minute() -> None:
+    """H60: the store answers, the partition owns its slots, and what it has done is not in the store."""
+    async with lively(partitions=1) as window, window.running.memory.gate("slots.commit"):
+        await window.place("o-1")
+        await window.running.advance("25s")
+        assert (await window.client.get("/healthz")).status_code == 200
+        await window.running.advance("10s")
+        found = is_problem(await window.client.get("/healthz"), 503, "WOW-UNHEALTHY")
+        assert "what it has to commit waits for 3" in found["detail"]
+
+
+async def test_nobody_is_said_to_do_anything_once_the_app_has_ended(window: Window) -> None:
+    """B4: the group is as the store knows it."""
+    await window.stop()
+    assert (await window.seen(f"/api/v1/subscriptions/{GROUP}"))["live"] is None
+    assert (await window.seen("/api/v1/partitions"))["partitions"] == []
 
 
 @pytest.mark.parametrize(

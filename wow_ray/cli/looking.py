@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -46,7 +47,7 @@ def show_status(status: StatusView, page: Console) -> None:
                     partition.host,
                     str(partition.pid),
                     str(partition.slots),
-                    f"{length(partition.lease_left)} left" if partition.alive else "ended",
+                    _lease(partition),
                     *live_cells(partition.live),
                 )
                 for partition in status.partitions
@@ -68,6 +69,13 @@ def show_partitions(found: Partitions, page: Console) -> None:
         ("PARTITION", "SLOTS", "STATE", "RUNNING", "RATE", "SEEN", "UP", "COMMITTED", "LOOP LAG", "GROUPS"),
         [(each.partition, str(each.slots), *live_cells(each.live), *_inside(each.live)) for each in found.partitions],
     )
+
+
+def _lease(partition: PartitionView) -> str:
+    """Write how long the lease holds."""
+    if not partition.alive:
+        return "ended"
+    return f"{length(partition.lease_left)} left" if math.isfinite(partition.lease_left) else "without end"
 
 
 def live_cells(live: LivePartition | None) -> tuple[str, str, str, str]:
