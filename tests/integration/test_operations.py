@@ -42,7 +42,7 @@ async def carrier() -> AsyncIterator[Carrier]:
 
 
 @app.reactor(start="beginning")
-@retry(max_attempts=1)
+@retry(max_attempts=1, recoverable=[ValueError])
 class Notifier:
     """Tells the carrier."""
 
