@@ -105,7 +105,7 @@ class Outages(RuleBasedStateMachine):
     def comes_back(self) -> None:
         """With the downstream up every pause ends, however many aggregates are dead for good (W4, W5)."""
         self.up = True
-        for number in range(4 * CANARIES):
+        for number in range(8 * CANARIES):
             self.probed(number)
             if self.probing is None:
                 return
