@@ -2,6 +2,9 @@
 
 from contextlib import AbstractAsyncContextManager as _Opened
 
+from wow_ray.adapters.clock import SystemClock as _SystemClock
+from wow_ray.adapters.clock import block as _block
+from wow_ray.adapters.ids import time_ordered_ids as _time_ordered_ids
 from wow_ray.app import App
 from wow_ray.app import install_connector as _install_connector
 from wow_ray.bulkhead import Bulkhead
@@ -32,6 +35,12 @@ from wow_ray.failure import Category
 from wow_ray.handlers.contexts import Context, ProjectContext, ReactContext
 from wow_ray.handlers.decorators import blocking, on_event, retry
 from wow_ray.ports.event_log import EventStore as _EventStore
+from wow_ray.retryable.current import CurrentCall, current_call
+from wow_ray.retryable.decorator import retryable
+from wow_ray.retryable.handles import CallHandle, CallState
+from wow_ray.retryable.recovering import recover
+from wow_ray.retryable.surroundings import Surroundings as _Surroundings
+from wow_ray.retryable.surroundings import install as _install_surroundings
 
 __all__ = [
     "Aggregate",
@@ -40,6 +49,8 @@ __all__ = [
     "AppendError",
     "Bulkhead",
     "BulkheadFullError",
+    "CallHandle",
+    "CallState",
     "Category",
     "CommandBusyError",
     "Commit",
@@ -47,6 +58,7 @@ __all__ = [
     "ConfigurationError",
     "ConflictError",
     "Context",
+    "CurrentCall",
     "DefinitionError",
     "EmbeddedServerError",
     "Event",
@@ -67,8 +79,11 @@ __all__ = [
     "WaitTimeoutError",
     "WowError",
     "blocking",
+    "current_call",
     "on_event",
+    "recover",
     "retry",
+    "retryable",
 ]
 
 
@@ -79,3 +94,4 @@ def _connect(app: App, dsn: str | None, /) -> _Opened[_EventStore]:
 
 
 _install_connector(_connect)
+_install_surroundings(_Surroundings(_SystemClock().sleep, _block, _time_ordered_ids(_SystemClock())))

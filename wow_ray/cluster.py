@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from uuid import UUID
 
 from wow_ray.actors.site import Control
 from wow_ray.adapters.clock import SystemClock
 from wow_ray.adapters.embedded import EmbeddedPostgres, EmbeddedPostgresError, default_state_dir, find_server
 from wow_ray.adapters.embedded.handover import hand_over, take_over
 from wow_ray.adapters.failures import modules, wants_jitter
+from wow_ray.adapters.ids import time_ordered_ids
 from wow_ray.adapters.postgres import Database, check, migrate, open_client_stores, open_partition_stores, owner_here
 from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
@@ -258,18 +257,6 @@ def _wake(service: Service, heads: Heads) -> None:
         slots, seen = partition.slots, partition.feed.heads
         if any(slot in slots and seen.get(slot, 0) < position for slot, position in heads.items()):
             partition.feed.wake()
-
-
-def time_ordered_ids(clock: Clock) -> Callable[[], str]:
-    """Give a source of ids that sort by the time they were made, to the millisecond (UUIDs of version 7)."""
-
-    def new_id() -> str:
-        milliseconds = int(clock.now().timestamp() * 1_000)
-        number = milliseconds << 80 | secrets.randbits(80)
-        number = number & ~(0xF << 76) | 0x7 << 76
-        return str(UUID(int=number & ~(0x3 << 62) | 0x2 << 62))
-
-    return new_id
 
 
 def _pace(settings: Settings) -> Pace:

@@ -11,6 +11,7 @@ from wow_ray import (
     AggregateRef,
     App,
     Bulkhead,
+    CallState,
     Category,
     Commit,
     Event,
@@ -19,8 +20,11 @@ from wow_ray import (
     Scope,
     StateEvent,
     blocking,
+    current_call,
     on_event,
+    recover,
     retry,
+    retryable,
 )
 from wow_ray.app import Client
 
@@ -151,6 +155,48 @@ class Auditor:
     async def on_any(self, event: Event[OrderPaid | OrderShipped]) -> None:
         """Take either."""
         assert_type(event.body, OrderPaid | OrderShipped)
+
+
+def give_up(error: Exception, user: int) -> int:  # noqa: ARG001 - the form of a recovering function
+    """Answer instead."""
+    return user
+
+
+@retryable(max_attempts=3, initial_backoff="100ms", multiplier=2, recover=give_up)
+def grant_points(user: int) -> int:
+    """Be tried again in process."""
+    return current_call().attempt + user
+
+
+@retryable(exclude=[UnknownBuyerError])
+async def look_up(buyer: str) -> bytes:
+    """Be tried again in process, in a loop."""
+    return buyer.encode()
+
+
+class Points:
+    """A class with a method that is tried again."""
+
+    @retryable()
+    def grant(self, user: int) -> str:
+        """Fail sometimes."""
+        return str(user)
+
+    @recover
+    def not_granted(self, error: Exception, user: int) -> str:
+        """Answer instead."""
+        return f"{user}: {error}"
+
+
+async def use_retryables() -> None:
+    """Call what is retryable as if it were not."""
+    assert_type(grant_points(3), int)
+    assert_type(await look_up("b-1"), bytes)
+    assert_type(Points().grant(3), str)
+    handle = look_up.submit("b-1")
+    assert_type(await handle.result("1s"), bytes)
+    assert_type(await handle.state(), CallState)
+    assert_type(Points().grant.submit(3).wait(), str)
 
 
 async def ship(order_id: str, version: int) -> None:

@@ -2,8 +2,21 @@
 
 from collections.abc import Iterator
 
-from tests.typing.api import Auditor, Buyers, OrderPaid, OrderShipped, Sales, ShipmentNotifier, app, order
-from wow_ray import Aggregate, App, Event, retry
+from tests.typing.api import (
+    Auditor,
+    Buyers,
+    OrderPaid,
+    OrderShipped,
+    Points,
+    Sales,
+    ShipmentNotifier,
+    app,
+    give_up,
+    grant_points,
+    look_up,
+    order,
+)
+from wow_ray import Aggregate, App, Event, retry, retryable
 
 ShipmentNotifier(3)  # type: ignore[arg-type]
 Auditor(3)  # type: ignore[call-arg]
@@ -17,6 +30,12 @@ retry(timeout=30)  # type: ignore[arg-type]
 retry(unrecoverable=ValueError)  # type: ignore[arg-type]
 retry(max_atempts=3)  # type: ignore[call-arg]
 retry(Sales)  # type: ignore[arg-type, call-arg]
+
+grant_points("x")  # type: ignore[arg-type]
+look_up.submit(3)  # type: ignore[arg-type]
+Points().grant("x")  # type: ignore[arg-type]
+retryable(max_attempts="3")  # type: ignore[call-overload]
+retryable(recover=give_up)(order)  # type: ignore[arg-type]
 
 app.reactor(start="now")  # type: ignore[call-overload]
 app.reactor(isolation="thread")  # type: ignore[call-overload]

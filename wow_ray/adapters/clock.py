@@ -37,3 +37,9 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """See the port."""
         await asyncio.sleep(max(0.0, seconds))
+
+
+def block(seconds: float) -> None:
+    """Wait on this thread; zero or less does not wait."""
+    if seconds > 0:
+        time.sleep(seconds)

@@ -11,12 +11,12 @@ from typing import Any, TypeVar, overload
 from wow_ray.app.connection import Client, SyncClient, in_thread, installed_connector, not_connected
 from wow_ray.errors import DefinitionError
 from wow_ray.handlers.classifiers import refuse_no_classifier
-from wow_ray.handlers.places import mistake
 from wow_ray.handlers.processors import Declared, declare
 from wow_ray.handlers.resolution import Parts, report_warnings, resolve
 from wow_ray.handlers.resources import refuse_no_provider
 from wow_ray.handlers.specs import AppSpec, Isolation, Start
 from wow_ray.names import MAX_NAME, checked_name
+from wow_ray.places import mistake
 from wow_ray.policy.classifiers import AnyClassifier
 from wow_ray.settings import Settings
 

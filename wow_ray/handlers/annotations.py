@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType
 
 from wow_ray.errors import DefinitionError
 from wow_ray.events import EventSpec, event_spec
-from wow_ray.handlers.places import mistake, title
+from wow_ray.places import mistake, title
 
 Function = Callable[..., Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from wow_ray.handlers.places import mistake
+from wow_ray.places import mistake
 
 
 def refuse_no_classifier(classify: object) -> None:

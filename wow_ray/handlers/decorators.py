@@ -6,16 +6,16 @@ Nothing is registered here; `resolution` reads the marks when the app starts.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, overload
 
 from wow_ray.durations import Duration, seconds, show
 from wow_ray.errors import ConfigurationError, DefinitionError
-from wow_ray.handlers.places import mistake
 from wow_ray.names import checked_name
+from wow_ray.places import mistake
 from wow_ray.policy.classify import Errors, ListsGiven, checked_list
+from wow_ray.policy.given import checked_count, checked_factor
 from wow_ray.policy.settings_resolution import RetryGiven
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -174,28 +174,12 @@ def _given(
     if first is not None and longest is not None and first > longest:
         raise DefinitionError(f"initial_backoff ({show(first)}) is above max_backoff ({show(longest)})", "WOW-C6")
     return RetryGiven(
-        max_attempts=_calls(max_attempts),
+        max_attempts=None if max_attempts is None else checked_count(max_attempts),
         initial_backoff=first,
-        multiplier=_factor(multiplier),
+        multiplier=None if multiplier is None else checked_factor(multiplier),
         max_backoff=longest,
         timeout=_duration(timeout, "timeout"),
     )
-
-
-def _calls(value: object) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DefinitionError(f"max_attempts is {value!r}; it counts calls and is a whole number from 1", "WOW-B2")
-    return value
-
-
-def _factor(value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 1:
-        raise DefinitionError(f"multiplier is {value!r}; it is a finite number from 1", "WOW-B2")
-    return float(value)
 
 
 def _duration(value: Duration | None, setting: str, *, zero: bool = False) -> float | None:

@@ -16,8 +16,8 @@ from typing_extensions import is_protocol
 from wow_ray.errors import DefinitionError
 from wow_ray.handlers.annotations import Function
 from wow_ray.handlers.decorators import OnEventMark, RetryMark, on_event_mark, retry_mark
-from wow_ray.handlers.places import mistake, title
 from wow_ray.names import checked_name
+from wow_ray.places import mistake, title
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing_extensions import is_protocol
 
 from wow_ray.errors import DefinitionError
 from wow_ray.handlers.inheritance import Method, methods, refuse_annotated_interfaces
-from wow_ray.handlers.places import mistake
 from wow_ray.handlers.signature import Kind, Signature, read_signature
 from wow_ray.handlers.specs import SMALL_SHARE, Isolation, Processes, Start
 from wow_ray.names import checked_name
+from wow_ray.places import mistake
 
 PROCESSOR: Final = "__wow_processor__"
 STARTS: Final[dict[Kind, Start]] = {"projection": "beginning", "reactor": "end"}

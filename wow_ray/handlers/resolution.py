@@ -15,11 +15,11 @@ from wow_ray.handlers.budgets import Host, assigned, effective, flat
 from wow_ray.handlers.contexts import ProjectContext
 from wow_ray.handlers.decorators import is_async, is_blocking
 from wow_ray.handlers.inheritance import class_retry
-from wow_ray.handlers.places import mistake, place, title
 from wow_ray.handlers.processors import Declared, Handler, read_handlers
 from wow_ray.handlers.resources import ProviderFunction, check_graph, read_provider
 from wow_ray.handlers.specs import AppSpec, GroupSpec, HandlerSpec
 from wow_ray.handlers.states import FoldSpec, read_fold
+from wow_ray.places import mistake, place, title
 from wow_ray.policy.classifiers import AnyClassifier
 
 Events = Mapping[tuple[str, str], EventSpec]

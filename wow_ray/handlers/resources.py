@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, cast, get_args, get_origin
 
 from wow_ray.handlers.annotations import resolved
-from wow_ray.handlers.places import mistake, place, title
 from wow_ray.names import nearest
+from wow_ray.places import mistake, place, title
 
 ProviderFunction = Callable[..., AsyncIterator[Any]]
 T = TypeVar("T")

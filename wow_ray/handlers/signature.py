@@ -15,7 +15,7 @@ from wow_ray.events import Event, EventSpec, StateEvent, state_spec
 from wow_ray.handlers.annotations import Function, declared_events, members, resolved
 from wow_ray.handlers.contexts import Context, ProjectContext, ReactContext
 from wow_ray.handlers.decorators import is_blocking
-from wow_ray.handlers.places import mistake
+from wow_ray.places import mistake
 
 Kind = Literal["projection", "reactor"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from wow_ray.events import EventSpec, state_spec
 from wow_ray.handlers.annotations import declared_events, resolved
-from wow_ray.handlers.places import mistake
+from wow_ray.places import mistake
 
 
 @dataclass(frozen=True, slots=True)

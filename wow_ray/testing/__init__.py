@@ -1,5 +1,6 @@
 """What authors test with: `Scenario`, `reactor_spec`, `projection_spec`, a virtual clock and a recording connection."""
 
+from wow_ray.retryable.surroundings import instant_retries
 from wow_ray.testing.clock import VirtualClock, dice
 from wow_ray.testing.connection import RecordingConnection
 from wow_ray.testing.scenario import Running, Scenario
@@ -15,6 +16,7 @@ __all__ = [
     "Scenario",
     "VirtualClock",
     "dice",
+    "instant_retries",
     "projection_spec",
     "reactor_spec",
 ]
