@@ -9,6 +9,9 @@
      |   +- ConcurrencyError          the stream is at another version than expected
      |   +- EventTooLargeError        one event is larger than the log accepts
      |   +- InvalidEventError         a body, a reference or a header cannot be stored
+     +- CallError                     a durable call was refused, or has no result
+     |   +- CannotTravelError         an argument or a result would not come back as it was
+     |   +- CallFailedError           the call ended without a result
      +- UndecodableError              a stored event cannot be read by this program
      +- UnrecoverableHandlingError    raised by a handler: park at once, no retry helps
      +- CommandBusyError              the target was too busy for a command (backpressure)
@@ -104,6 +107,24 @@ class InvalidEventError(AppendError):
     """A body, a reference, a scope or a header cannot be stored."""
 
     default_code = "WOW-EVENT"
+
+
+class CallError(WowError):
+    """A durable call was refused, or has no result."""
+
+    default_code = "WOW-CALL"
+
+
+class CannotTravelError(CallError):
+    """An argument or a result would not come back from the store as it was, or is too large for it."""
+
+    default_code = "WOW-F3"
+
+
+class CallFailedError(CallError):
+    """The call ended without a result: its calls are used up, or it was cancelled or discarded."""
+
+    default_code = "WOW-CALL-FAILED"
 
 
 class UndecodableError(WowError):
