@@ -25,7 +25,7 @@ UPDATE {s}.slots SET progress = '', owner = NULL, partition = NULL WHERE epoch >
 DELETE FROM {s}.owners; DELETE FROM {s}.settled; DELETE FROM {s}.group_starts; DELETE FROM {s}.subscriptions;
 DELETE FROM {s}.group_names; DELETE FROM {s}.groups; DELETE FROM {s}.parked; DELETE FROM {s}.parked_attempts;
 DELETE FROM {s}.operator_actions; DELETE FROM {s}.notices; DELETE FROM {s}.plans; DELETE FROM {s}.pauses;
-DELETE FROM {s}.starts; DELETE FROM {s}.trying; DELETE FROM {s}.partition_reports;
+DELETE FROM {s}.starts; DELETE FROM {s}.durable_calls; DELETE FROM {s}.trying; DELETE FROM {s}.partition_reports;
 """
 
 _databases: dict[str, Database] = {}

@@ -37,10 +37,11 @@ from wow_ray.events import Aggregate, AggregateRef, Commit, Event, Scope, StateE
 from wow_ray.failure import Category
 from wow_ray.handlers.contexts import Context, ProjectContext, ReactContext
 from wow_ray.handlers.decorators import blocking, on_event, retry
+from wow_ray.policy.durable_call import CallState
 from wow_ray.ports.event_log import EventStore as _EventStore
 from wow_ray.retryable.current import CurrentCall, current_call
 from wow_ray.retryable.decorator import retryable
-from wow_ray.retryable.handles import CallHandle, CallState
+from wow_ray.retryable.handles import CallHandle
 from wow_ray.retryable.recovering import recover
 from wow_ray.retryable.surroundings import Surroundings as _Surroundings
 from wow_ray.retryable.surroundings import install as _install_surroundings

@@ -12,7 +12,7 @@ from wow_ray.policy.parked_row import OPEN, Reason, Row, State
 
 
 class Verb(StrEnum):
-    """What an operator may ask of one aggregate of a group (P9, P10), or of a whole group: the last three."""
+    """What an operator may ask of one aggregate of a group (P9, P10), of a whole group, or of a durable call (F7)."""
 
     RESUME = "resume"
     RETRY_NOW = "retry_now"
@@ -22,6 +22,9 @@ class Verb(StrEnum):
     RESET = "reset"
     PAUSE = "pause"
     END_PAUSE = "end_pause"
+    RETRY_CALL = "retry_call"
+    CANCEL_CALL = "cancel_call"
+    DISCARD_CALL = "discard_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Later:
 Outcome = Apply | Refuse | Later
 
 
-def decide_intent(  # noqa: PLR0911 - one answer a verb
+def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
     row: Row | None,
     verb: Verb,
     etag: int | None,
@@ -92,12 +95,15 @@ def decide_intent(  # noqa: PLR0911 - one answer a verb
             return _reset(row, target, now)
         case Verb.PAUSE | Verb.END_PAUSE:
             return _OF_A_GROUP
+        case Verb.RETRY_CALL | Verb.CANCEL_CALL | Verb.DISCARD_CALL:
+            return _OF_A_CALL
         case _:
             assert_never(verb)
 
 
 _NO_ROW = Refuse("not_found", "the aggregate has no open row in this group")
 _OF_A_GROUP = Refuse("no_row", "a pause is of a whole group; it changes no row")
+_OF_A_CALL = Refuse("no_row", "that is asked of a durable call; it changes no row")
 _DRAINS = Refuse("already", "it is draining already")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wow_ray.ports.durable_calls import DurableCalls
     from wow_ray.ports.event_log import EventStore, LogReader
     from wow_ray.ports.ledger import Ledger
     from wow_ray.ports.pauses import Pauses
@@ -37,3 +38,4 @@ class ClientStores:
     reader: LogReader
     pauses: Pauses
     reports: Reports
+    calls: DurableCalls

@@ -7,32 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from enum import StrEnum
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from wow_ray.durations import Duration, seconds, show
 from wow_ray.errors import WaitTimeoutError
+from wow_ray.policy.durable_call import CallState
 
 T = TypeVar("T")
 
 BACKGROUND = 32
 """Calls of plain functions that run in the background at once; the seed's executor has as many for one core."""
-
-
-class CallState(StrEnum):
-    """Where a call stands.
-
-    `WAITING` for its time or a place, `RUNNING`, `SUCCEEDED`, `EXHAUSTED` (its calls are used up, or pointless: a
-    person may retry or discard it), `CANCELLED`, `DISCARDED`.
-    """
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    EXHAUSTED = "exhausted"
-    CANCELLED = "cancelled"
-    DISCARDED = "discarded"
 
 
 class CallHandle(ABC, Generic[T]):

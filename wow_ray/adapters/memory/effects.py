@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wow_ray.adapters.memory.log import Appending
 from wow_ray.errors import StoreDataError
+from wow_ray.policy.durable_call import NewCall
 from wow_ray.ports.slots import EffectMark
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class MemoryTransaction:
         self._open = True
         self.connection = server.connect()
         self.appending = Appending(server.log)
+        self.calls: list[NewCall] = []
         server.transactions[id(self.connection)] = self
 
     async def commit(self) -> None:
@@ -55,6 +57,8 @@ class MemoryTransaction:
             self._end(committed=False)
             raise
         self.appending.publish()
+        for call in self.calls:
+            self._server.calls.submit(call, self._server.now())
         self._end(committed=True)
 
     async def rollback(self) -> None:

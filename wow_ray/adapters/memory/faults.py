@@ -47,6 +47,12 @@ Operation = Literal[
     "plans",
     "reports.read",
     "reports.write",
+    "calls.submit",
+    "calls.claim",
+    "calls.extend",
+    "calls.finish",
+    "calls.read",
+    "calls.ask",
 ]
 """A part of the store and its method; `events.append` is also `append_many`, `ledger.read` all that only read."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from wow_ray.adapters.memory.durable_calls import Calls
 from wow_ray.adapters.memory.faults import Faults
 from wow_ray.adapters.memory.leases import Leases
 from wow_ray.adapters.memory.log import Appending, Log
@@ -49,6 +50,7 @@ class Server:
         self.leases = Leases()
         self.registry = Registry()
         self.rows = Rows(self.registry)
+        self.calls = Calls()
         self.starts = Starts()
         self.plan: Plan | None = None
         self.pauses: list[Pause] = []

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 
+from wow_ray.adapters.memory.durable_calls import MemoryDurableCalls
 from wow_ray.adapters.memory.effects import Connection, MemoryEffects, MemoryTransaction, Unconnected
 from wow_ray.adapters.memory.event_log import MemoryEventStore, MemoryLogReader
 from wow_ray.adapters.memory.faults import Gate, Operation, Place
@@ -63,6 +64,7 @@ class MemoryStore:
             reader=MemoryLogReader(server, "reader"),
             pauses=MemoryPauses(server),
             reports=MemoryReports(server),
+            calls=MemoryDurableCalls(server),
         )
 
     def overview(self) -> MemoryOverview:

@@ -91,7 +91,52 @@ PAUSE = [
 ]
 """The columns of a pause besides its id."""
 
-SUBJECTS = ("effects", "ledger", "log", "overview", "pauses", "plans", "reports", "schema", "slots", "starts", "wakes")
+CALL = [
+    "id",
+    "function",
+    "payload",
+    "key",
+    "priority",
+    "headers",
+    "state",
+    "due",
+    "attempts",
+    "spent",
+    "busy",
+    "etag",
+    "created_at",
+    "updated_at",
+    "token",
+    "worker",
+    "lease_until",
+    "fallbacks",
+    "fallback",
+    "aside_since",
+    "result",
+    "reason",
+    "note",
+    "failure",
+    "fallback_failure",
+    "first_cause",
+    "ended_at",
+    "request_id",
+]
+"""The columns of a durable call."""
+
+SUBJECTS = (
+    "durable_calls",
+    "effects",
+    "ledger",
+    "log",
+    "overview",
+    "pauses",
+    "plans",
+    "reports",
+    "schema",
+    "slots",
+    "starts",
+    "wakes",
+)
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 _PART = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)", re.MULTILINE)
@@ -142,6 +187,7 @@ def statements(schema: str) -> dict[str, str]:
         "row_new": ", ".join(f"excluded.{column}" for column in ROW),
         "attempt": ", ".join(ATTEMPT),
         "intent": ", ".join(INTENT),
+        "call": ", ".join(f"c.{column}" for column in CALL),
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
     }
     found = [(name, sql) for subject in SUBJECTS for name, (_, sql) in parsed(text_of(subject)).items()]

@@ -2,8 +2,8 @@
 
 The budget of connections (H52): a partition has one each for reader, drains, slots and lease, one for the ledger and
 the pauses, and at most `effects` for handlers: 5 + 4 = 9 by default; for a moment one more while it takes over from a
-hung owner. A client has at most `writers` for appends and 3 more, and one for wake-ups; a process that listens for them
-one more.
+hung owner. A client has at most `writers` for appends, 8 for durable calls and 3 more, and one for wake-ups; a process
+that listens for them one more.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from wow_ray.adapters.postgres.connect import Database
+from wow_ray.adapters.postgres.durable_calls import PostgresDurableCalls
 from wow_ray.adapters.postgres.effects import PostgresEffects
 from wow_ray.adapters.postgres.event_log import PostgresEventStore
 from wow_ray.adapters.postgres.lease import PostgresLease
@@ -86,9 +87,10 @@ async def client_stores(
     """Give what a client uses of a database that `schema.check` has answered; connects when something is used."""
     events = PostgresEventStore(database, writers=writers, max_event_bytes=max_event_bytes, wakes=wakes)
     ledger, slots = PostgresLedger(database), PostgresSlotStore(database, clock)
+    calls = PostgresDurableCalls(database)
     reader = PostgresLogReader(database, "client")
     async with AsyncExitStack() as stack:
-        for part in (events, ledger, slots, reader):
+        for part in (events, ledger, slots, reader, calls):
             stack.push_async_callback(part.close)
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls)

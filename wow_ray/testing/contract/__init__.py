@@ -22,6 +22,7 @@ import pytest
 
 for _module in (
     "asking",
+    "durable_calls",
     "effects",
     "event_log",
     "ledger",
@@ -42,6 +43,7 @@ for _module in (
 ):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
+from wow_ray.testing.contract.durable_calls import CallsHarness, DurableCallsContract  # noqa: E402 - after their asserts are to be explained
 from wow_ray.testing.contract.effects import EffectsContract  # noqa: E402 - after their asserts are to be explained
 from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - as above
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
@@ -54,6 +56,8 @@ from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as abov
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
 __all__ = [
+    "CallsHarness",
+    "DurableCallsContract",
     "EffectsContract",
     "EventLogContract",
     "Harness",

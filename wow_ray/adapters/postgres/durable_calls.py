@@ -1,0 +1,193 @@
+"""Durable calls on Postgres."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from asyncpg.exceptions import InterfaceError, PostgresError, UniqueViolationError
+
+from wow_ray.adapters.postgres.call_rows import call_of, ending_record, put_arguments, submit_arguments
+from wow_ray.adapters.postgres.connect import Database, Session, Sessions
+from wow_ray.adapters.postgres.errors import translated
+from wow_ray.adapters.postgres.rows import intent_of
+from wow_ray.adapters.postgres.statements import statements
+from wow_ray.errors import StoreUnavailableError
+from wow_ray.policy.durable_asked import CallAsked, Changed, Refused, decide_asked
+from wow_ray.policy.durable_call import CallRow, CallState, NewCall
+from wow_ray.policy.durable_endings import Written
+from wow_ray.ports.durable_calls import CallFilter, Stored, Wanted, intent_of_call
+from wow_ray.ports.ledger import Intent
+
+TRIES = 5
+"""How often a submit looks again when the call that stood in its way was over a moment later."""
+
+
+class PostgresDurableCalls:
+    """`ports.durable_calls.DurableCalls` on Postgres, on at most `size` connections of its own."""
+
+    def __init__(self, database: Database, size: int = 8) -> None:
+        """Open nothing yet."""
+        self._sessions = Sessions(database, "calls", size)
+        self._sql = statements(database.schema)
+
+    async def submit(self, call: NewCall, *, connection: Any = None) -> Stored:  # noqa: ANN401 - as in the port
+        """See the port; in a caller's own transaction errors of contention come out as the driver's."""
+        if connection is not None:
+            return await self._submitted_there(call, connection)
+        async with self._sessions.use() as session:
+            for _ in range(TRIES):
+                if await session.fetch("submit_call", *submit_arguments(call)):
+                    return Stored(call.id, new=True)
+                if standing := await session.fetch("standing_call", call.id, call.function, call.key):
+                    return Stored(standing[0]["id"], new=False)
+        raise _restless(call)
+
+    async def claim(self, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> Sequence[CallRow]:
+        """See the port."""
+        free = [one for one in wanted if one.limit is None and one.room > 0]
+        taken: list[CallRow] = []
+        async with self._sessions.use() as session:
+            for one in wanted:
+                if one.limit is not None and one.room > 0 and len(taken) < most:
+                    taken += await _limited(session, worker, one, most - len(taken), lease)
+            if free and len(taken) < most:
+                names, rooms = [one.function for one in free], [one.room for one in free]
+                rows = await session.fetch("claim_calls", names, rooms, most - len(taken), worker, lease)
+                taken += map(call_of, rows)
+        return sorted(taken, key=lambda row: (-row.priority, row.due, row.id))
+
+    async def extend(self, claims: Sequence[tuple[str, str]], lease: float) -> frozenset[str]:
+        """See the port."""
+        ids, tokens = [call_id for call_id, _ in claims], [token for _, token in claims]
+        async with self._sessions.use() as session:
+            rows = await session.fetch("extend_claims", ids, tokens, lease)
+        return frozenset(ids) - {row["id"] for row in rows}
+
+    async def finish(self, endings: Sequence[Written]) -> frozenset[str]:
+        """See the port."""
+        written = json.dumps([ending_record(ending) for ending in endings])
+        async with self._sessions.use() as session:
+            rows = await session.fetch("finish_claims", written)
+        return frozenset(ending.id for ending in endings) - {row["id"] for row in rows}
+
+    async def next_due(self, functions: Sequence[str]) -> float | None:
+        """See the port."""
+        async with self._sessions.use() as session:
+            seconds = (await session.one("next_due_call", list(functions)))["seconds"]
+        return None if seconds is None else max(0.0, seconds)
+
+    async def get(self, call_id: str) -> CallRow | None:
+        """See the port."""
+        async with self._sessions.use() as session:
+            return next(map(call_of, await session.fetch("call", call_id)), None)
+
+    async def rows(self, wanted: CallFilter) -> Sequence[CallRow]:
+        """See the port."""
+        states = sorted(wanted.states)
+        asked = (states, wanted.function, wanted.fingerprint, wanted.key, wanted.after, wanted.limit)
+        async with self._sessions.use() as session:
+            return tuple(map(call_of, await session.fetch("list_calls", *asked)))
+
+    async def counts(self) -> Mapping[tuple[str, CallState], int]:
+        """See the port."""
+        async with self._sessions.use() as session:
+            rows = await session.fetch("count_calls")
+        return {(row["function"], CallState(row["state"])): row["calls"] for row in rows}
+
+    async def ask(self, asked: CallAsked) -> Intent:
+        """See the port."""
+        async with self._sessions.use() as session:
+            try:
+                async with session.connection.transaction():
+                    return await _asked(session, asked)
+            except _RepeatedError:
+                return intent_of(await session.one("repeated_action", asked.request_id))
+
+    async def forget(self, older_than: float, most: int) -> int:
+        """See the port."""
+        async with self._sessions.use() as session:
+            return len(await session.fetch("forget_calls", older_than, most))
+
+    async def now(self) -> datetime:
+        """See the port."""
+        async with self._sessions.use() as session:
+            now: datetime = (await session.one("call_time"))["now"]
+        return now
+
+    async def close(self) -> None:
+        """End the sessions."""
+        await self._sessions.close()
+
+    async def _submitted_there(self, call: NewCall, connection: Any) -> Stored:  # noqa: ANN401 - as in the port
+        """Store a call in the caller's transaction."""
+        try:
+            for _ in range(TRIES):
+                if await connection.fetch(self._sql["submit_call"], *submit_arguments(call)):
+                    return Stored(call.id, new=True)
+                standing = await connection.fetch(self._sql["standing_call"], call.id, call.function, call.key)
+                if standing:
+                    return Stored(standing[0]["id"], new=False)
+        except (OSError, InterfaceError, PostgresError) as error:
+            raise translated(error) or error from error
+        raise _restless(call)
+
+
+class _RepeatedError(Exception):
+    """Something is stored under the request already; what this transaction did is not."""
+
+
+async def _limited(session: Session, worker: str, one: Wanted, most: int, lease: float) -> list[CallRow]:
+    """Claim calls of a function that has a limit in all workers together."""
+    async with session.connection.transaction():
+        await session.fetch("lock_limit", one.function)
+        running = (await session.one("count_running", one.function))["running"]
+        room = min(one.room, (one.limit or 0) - running)
+        if room <= 0:
+            return []
+        return list(map(call_of, await session.fetch("claim_calls", [one.function], [room], most, worker, lease)))
+
+
+async def _asked(session: Session, asked: CallAsked) -> Intent:
+    """Carry out a request; raises `_RepeatedError` when it was made before."""
+    found = await session.fetch("lock_call", asked.id)
+    if await session.fetch("repeated_action", asked.request_id):
+        raise _RepeatedError
+    row = call_of(found[0]) if found else None
+    now = found[0]["now"] if found else (await session.one("call_time"))["now"]
+    decided = decide_asked(row, asked, now)
+    if isinstance(decided, Changed):
+        try:
+            async with session.connection.transaction():
+                await session.fetch("put_call", *put_arguments(decided.row))
+        except UniqueViolationError:
+            decided = Refused("key", "another call is pending under the same key")
+    intent = intent_of_call(asked, "" if row is None else row.function)
+    if isinstance(decided, Refused):
+        state, code, text, outcome = "refused", decided.code, decided.text, {}
+    else:
+        state, code, text = "done", "done", ""
+        outcome = {"state": decided.row.state.value, "etag": decided.row.etag}
+    stored = await session.fetch(
+        "call_action",
+        asked.request_id,
+        intent.verb.value,
+        intent.group,
+        asked.id,
+        asked.etag,
+        asked.actor,
+        asked.reason,
+        state,
+        code,
+        text,
+        json.dumps(outcome),
+    )
+    if not stored:
+        raise _RepeatedError
+    return intent_of(stored[0])
+
+
+def _restless(call: NewCall) -> StoreUnavailableError:
+    return StoreUnavailableError(f"calls under the key {call.key!r} come and go too fast; try again")
