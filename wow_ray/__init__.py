@@ -7,6 +7,7 @@ from wow_ray.adapters.clock import block as _block
 from wow_ray.adapters.ids import time_ordered_ids as _time_ordered_ids
 from wow_ray.app import App
 from wow_ray.app import install_connector as _install_connector
+from wow_ray.app.connection import Producing as _Producing
 from wow_ray.bulkhead import Bulkhead
 from wow_ray.errors import (
     AppendError,
@@ -38,9 +39,9 @@ from wow_ray.failure import Category
 from wow_ray.handlers.contexts import Context, ProjectContext, ReactContext
 from wow_ray.handlers.decorators import blocking, on_event, retry
 from wow_ray.policy.durable_call import CallState
-from wow_ray.ports.event_log import EventStore as _EventStore
 from wow_ray.retryable.current import CurrentCall, current_call
 from wow_ray.retryable.decorator import retryable
+from wow_ray.retryable.durable import Durable
 from wow_ray.retryable.handles import CallHandle
 from wow_ray.retryable.recovering import recover
 from wow_ray.retryable.surroundings import Surroundings as _Surroundings
@@ -67,6 +68,7 @@ __all__ = [
     "Context",
     "CurrentCall",
     "DefinitionError",
+    "Durable",
     "EmbeddedServerError",
     "Event",
     "EventTooLargeError",
@@ -94,7 +96,7 @@ __all__ = [
 ]
 
 
-def _connect(app: App, dsn: str | None, /) -> _Opened[_EventStore]:
+def _connect(app: App, dsn: str | None, /) -> _Opened[_Producing]:
     from wow_ray.cluster import connect  # noqa: PLC0415 - declaring events must not load a driver; connecting does
 
     return connect(app, dsn)

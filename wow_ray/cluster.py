@@ -27,7 +27,7 @@ from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
-from wow_ray.ports.event_log import EventStore
+from wow_ray.ports.stores import ClientStores
 from wow_ray.ports.wakes import Heads, Wakes
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
@@ -213,7 +213,7 @@ async def open_control(database: Database) -> AsyncIterator[Control]:
 
 
 @asynccontextmanager
-async def connect(app: App, dsn: str | None, /) -> AsyncIterator[EventStore]:
+async def connect(app: App, dsn: str | None, /) -> AsyncIterator[ClientStores]:
     """`app.connect()`: the store at `dsn`, else that of the service this process runs, else where the settings say.
 
     Raises `NotConnectedError` when there is none, and what `checked` raises.
@@ -229,7 +229,7 @@ async def connect(app: App, dsn: str | None, /) -> AsyncIterator[EventStore]:
             database = await checked(found)
             wakes = await stack.enter_async_context(_open_wakes(settings, database, clock))
         stores = await stack.enter_async_context(open_client_stores(database, clock, wakes=wakes))
-        yield stores.events
+        yield stores
 
 
 @asynccontextmanager

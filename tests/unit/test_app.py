@@ -15,8 +15,8 @@ from tests.unit.authored import OrderPaid, order, refused, resolved
 from wow_ray import AggregateRef, App, Category, Commit, NotConnectedError, Scope, on_event
 from wow_ray.app import connection as connecting
 from wow_ray.app import install_connector
+from wow_ray.app.connection import Producing
 from wow_ray.events import NewCommit, StoredEvent
-from wow_ray.ports.event_log import EventStore
 
 
 class Notifier:
@@ -67,6 +67,15 @@ class Remembering:
             yield StoredEvent(0, version, ref.aggregate, ref.id, version, 0, "t", 1, None, None, "{}", None, None)  # type: ignore[arg-type]
 
 
+class Stores:
+    """What a connector opens."""
+
+    def __init__(self, events: Any) -> None:  # noqa: ANN401 - a double
+        """Hold the log; calls are not made here."""
+        self.events = events
+        self.calls: Any = None
+
+
 class Connected:
     """A connector that counts what it opened and closed."""
 
@@ -77,13 +86,13 @@ class Connected:
         self.failing = False
 
     @asynccontextmanager
-    async def __call__(self, app: App, dsn: str | None, /) -> AsyncIterator[EventStore]:
+    async def __call__(self, app: App, dsn: str | None, /) -> AsyncIterator[Producing]:
         """Open the store."""
         if self.failing:
             raise NotConnectedError("no server")
         self.log.append(f"+{app.context} {dsn}")
         task = asyncio.current_task()
-        yield self.store
+        yield Stores(self.store)
         assert asyncio.current_task() is task
         self.log.append(f"-{app.context}")
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from wow_ray import CannotTravelError, DefinitionError
-from wow_ray.retryable.arguments import Arguments, Unfit, return_hint
+from wow_ray.policy.durable_fit import Unfit
+from wow_ray.retryable.arguments import Arguments, return_hint
 from wow_ray.retryable.codec import Codec
 from wow_ray.retryable.sameness import same
 from wow_ray.retryable.target import read_target

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from wow_ray.app.connection import Client, SyncClient, in_thread, installed_connector, not_connected
+from wow_ray.app.connection import (
+    Client,
+    Producing,
+    SyncClient,
+    in_thread,
+    installed_connector,
+    not_connected,
+    running_loop,
+)
+from wow_ray.app.functions import Functions
 from wow_ray.errors import DefinitionError
 from wow_ray.handlers.classifiers import refuse_no_classifier
 from wow_ray.handlers.processors import Declared, declare
@@ -25,7 +35,7 @@ P = TypeVar("P", bound=Callable[..., AsyncIterator[Any]])
 K = TypeVar("K", bound=AnyClassifier)
 
 
-class App:
+class App(Functions):
     """One bounded context: its processors, their resources, its classifiers.
 
     Declaring attaches and collects, nothing more; `resolved` reads everything when all names exist. `settings` is the
@@ -54,6 +64,7 @@ class App:
         for classifier in classifiers:
             refuse_no_classifier(classifier)
         self._classifiers: list[AnyClassifier] = list(classifiers)
+        super().__init__()
         self._clients: list[Client] = []
         self._reported: set[str] = set()
 
@@ -193,28 +204,42 @@ class App:
             processors=tuple(self._processors.values()),
             providers=tuple(self._providers),
             classifiers=tuple(self._classifiers),
+            functions=self.functions(),
         )
-        spec = resolve(parts, settings, overridden)
+        spec = replace(resolve(parts, settings, overridden), attached=self._attached)
         report_warnings(spec, self._reported)
         return spec
 
     @property
     def client(self) -> Client:
-        """The client of the innermost `connect` now open; raises `NotConnectedError` when there is none."""
+        """The client of the innermost `connect` now open; raises `NotConnectedError` when there is none.
+
+        In a process that runs the app it is that of the running app, unless something was connected to besides.
+        """
         if not self._clients:
             raise not_connected(self.context)
         return self._clients[-1]
 
+    def _door(self) -> Client:
+        """Prefer a client of the running loop: it is reached without a hop."""
+        loop = running_loop()
+        return next((client for client in reversed(self._clients) if client.loop is loop), None) or self.client
+
     @asynccontextmanager
     async def _connected(self, dsn: str | None) -> AsyncIterator[Client]:
-        async with installed_connector()(self, dsn) as store:
-            client = Client(self.context, store)
-            self._clients.append(client)
-            try:
+        async with installed_connector()(self, dsn) as stores:
+            with self._attached(stores) as client:
                 yield client
-            finally:
-                self._clients.remove(client)
-                client.end()
+
+    @contextmanager
+    def _attached(self, stores: Producing) -> Iterator[Client]:
+        client = Client(self.context, stores)
+        self._clients.append(client)
+        try:
+            yield client
+        finally:
+            self._clients.remove(client)
+            client.end()
 
     def connect(self, dsn: str | None = None) -> AbstractAsyncContextManager[Client]:
         """Connect to the log: `async with app.connect() as client`. Without a DSN the settings say where it is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from threading import Thread
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from wow_ray.errors import DefinitionError, NotConnectedError
 from wow_ray.events import AggregateRef, Commit, NewCommit, Scope, StoredEvent
+from wow_ray.ports.durable_calls import DurableCalls
 from wow_ray.ports.event_log import EventStore
 
 if TYPE_CHECKING:
@@ -21,11 +22,25 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+class Producing(Protocol):
+    """What producers and callers use of a store."""
+
+    @property
+    def events(self) -> EventStore:
+        """The log."""
+        ...
+
+    @property
+    def calls(self) -> DurableCalls:
+        """Durable calls."""
+        ...
+
+
 class Connector(Protocol):
     """What `app.connect()` does: chosen by the package, above the layer of `App`."""
 
-    def __call__(self, app: App, dsn: str | None, /) -> AbstractAsyncContextManager[EventStore]:
-        """Open a store for the app; without a DSN, find one as the settings say."""
+    def __call__(self, app: App, dsn: str | None, /) -> AbstractAsyncContextManager[Producing]:
+        """Open the stores of the app; without a DSN, find one as the settings say."""
         ...
 
 
@@ -54,30 +69,63 @@ def not_connected(context: str) -> NotConnectedError:
 class Client:
     """What `app.connect()` gives: works until the block ends."""
 
-    def __init__(self, context: str, store: EventStore) -> None:
-        """Made by `app.connect()`."""
+    def __init__(self, context: str, stores: Producing) -> None:
+        """Made by `app.connect()`, in the loop that it belongs to."""
         self._context = context
-        self._store: EventStore | None = store
+        self._stores: Producing | None = stores
+        self.loop = asyncio.get_running_loop()
 
     @property
     def store(self) -> EventStore:
         """Where events are appended and streams are read; raises `NotConnectedError` after the block."""
-        if self._store is None:
+        return self._open.events
+
+    @property
+    def calls(self) -> DurableCalls:
+        """Where durable calls lie, for the functions themselves; raises `NotConnectedError` after the block."""
+        return self._open.calls
+
+    @property
+    def _open(self) -> Producing:
+        if self._stores is None:
             raise not_connected(self._context)
-        return self._store
+        return self._stores
+
+    async def reach(self, make: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Await a coroutine in the connection's own loop, from whatever loop."""
+        if asyncio.get_running_loop() is self.loop:
+            return await make()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), self.loop))
+
+    def reach_blocking(self, make: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Wait for a coroutine in the connection's own loop, from another thread."""
+        future = asyncio.run_coroutine_threadsafe(make(), self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # a Ctrl-C here must end the call there
+            raise
+
+    def refuse_blocking(self, name: str) -> None:
+        """Raise `NotConnectedError` on the thread of the connection's own loop, which waiting would stop."""
+        if running_loop() is self.loop:
+            text = (
+                f"{name} is a plain function, and would stop the event loop it is called in; "
+                f"make it `async def`, or call it on a thread: await asyncio.to_thread({name}, ...)"
+            )
+            raise NotConnectedError(text)
 
     def end(self) -> None:
         """Make the client useless; done by `app.connect()` when its block ends."""
-        self._store = None
+        self._stores = None
 
 
 class SyncStore:
     """An `EventStore` for code without an event loop; each call waits for its answer."""
 
-    def __init__(self, client: Client, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: Client) -> None:
         """Made by `app.connect_sync()`."""
         self._client = client
-        self._loop = loop
 
     def append(
         self,
@@ -112,48 +160,47 @@ class SyncStore:
             yield event
 
     def _wait(self, asked: Coroutine[Any, Any, R]) -> R:
-        future = asyncio.run_coroutine_threadsafe(asked, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()  # a Ctrl-C here must end the call there
-            raise
+        return self._client.reach_blocking(lambda: asked)
 
 
 class SyncClient:
     """What `app.connect_sync()` gives: works until the block ends."""
 
-    def __init__(self, client: Client, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: Client) -> None:
         """Made by `app.connect_sync()`."""
-        self.store = SyncStore(client, loop)
+        self.store = SyncStore(client)
 
 
 class _Held(NamedTuple):
     """A connection held open by a task of another thread's loop, until `stop` is set there."""
 
     client: Client
-    loop: asyncio.AbstractEventLoop
     stop: asyncio.Event
 
 
-def _refuse_running_loop() -> None:
+def _refuserunning_loop() -> None:
+    if running_loop() is not None:
+        raise NotConnectedError("connect_sync() would block the running event loop; use `async with app.connect()`")
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Give the event loop of this thread, `None` where none runs."""
     try:
-        asyncio.get_running_loop()
+        return asyncio.get_running_loop()
     except RuntimeError:
-        return
-    raise NotConnectedError("connect_sync() would block the running event loop; use `async with app.connect()`")
+        return None
 
 
 @contextmanager
 def in_thread(connection: AbstractAsyncContextManager[Client]) -> Iterator[SyncClient]:
     """Hold a connection in one task of a private loop: what is entered in a task must be left in it."""
-    _refuse_running_loop()
+    _refuserunning_loop()
     opened: Future[_Held] = Future()
     ended: Future[None] = Future()
 
     async def hold() -> None:
         async with connection as client:
-            held = _Held(client, asyncio.get_running_loop(), asyncio.Event())
+            held = _Held(client, asyncio.Event())
             opened.set_result(held)
             await held.stop.wait()
 
@@ -168,7 +215,7 @@ def in_thread(connection: AbstractAsyncContextManager[Client]) -> Iterator[SyncC
     Thread(target=run, name="wow-ray-sync", daemon=True).start()
     held = opened.result()
     try:
-        yield SyncClient(held.client, held.loop)
+        yield SyncClient(held.client)
     finally:
-        held.loop.call_soon_threadsafe(held.stop.set)
+        held.client.loop.call_soon_threadsafe(held.stop.set)
         ended.result()

@@ -21,6 +21,7 @@ from wow_ray.handlers.specs import AppSpec, GroupSpec, HandlerSpec
 from wow_ray.handlers.states import FoldSpec, read_fold
 from wow_ray.places import mistake, place, title
 from wow_ray.policy.classifiers import AnyClassifier
+from wow_ray.ports.functions import StoredFunction
 
 Events = Mapping[tuple[str, str], EventSpec]
 
@@ -36,6 +37,7 @@ class Parts:
     processors: tuple[Declared, ...]
     providers: tuple[ProviderFunction, ...]
     classifiers: tuple[AnyClassifier, ...]
+    functions: tuple[StoredFunction, ...] = ()
 
 
 def resolve(parts: Parts, host: Host, overridden: Collection[Any] = ()) -> AppSpec:
@@ -51,7 +53,10 @@ def resolve(parts: Parts, host: Host, overridden: Collection[Any] = ()) -> AppSp
     everything = [handler for handlers in written.values() for handler in handlers]
     _refuse_taken_aliases(everything)
     providers = tuple(read_provider(function) for function in parts.providers)
-    check_graph(providers, [declared.cls for declared in parts.processors], overridden)
+    made = {provider.makes for provider in providers} | set(overridden)
+    receivers = {function.receiver for function in parts.functions if function.receiver is not None}
+    takers = [declared.cls for declared in parts.processors] + [cls for cls in receivers if cls not in made]
+    check_graph(providers, takers, overridden, also_wanted=receivers)
     states = {cls: read_fold(cls) for cls in dict.fromkeys(handler.signature.state for handler in everything) if cls}
     events = _events(everything, states.values())
     names = {handler.subscription: handler.aliases for handler in everything}
@@ -76,6 +81,7 @@ def resolve(parts: Parts, host: Host, overridden: Collection[Any] = ()) -> AppSp
         events=events,
         states=states,
         warnings=tuple(dict.fromkeys(said)),
+        functions=parts.functions,
     )
 
 

@@ -92,11 +92,15 @@ def _needs(function: Callable[..., Any], parameters: Sequence[Parameter], owner:
 
 
 def check_graph(
-    providers: Sequence[Provider], processors: Sequence[type[Any]], overridden: Collection[Any] = ()
+    providers: Sequence[Provider],
+    processors: Sequence[type[Any]],
+    overridden: Collection[Any] = (),
+    also_wanted: Collection[Any] = (),
 ) -> None:
     """Check that every resource can be opened: one provider for each type wanted, none waiting for itself.
 
-    `overridden` are types given from outside (tests). Raises `DefinitionError` naming both places.
+    `overridden` are types given from outside (tests), `also_wanted` those that durable methods are called on. Raises
+    `DefinitionError` naming both places.
     """
     by_type: dict[Any, Provider] = {}
     for provider in providers:
@@ -107,7 +111,7 @@ def check_graph(
             )
             raise mistake(provider.function, text, "WOW-RESOURCE")
     wanted = {need.type for cls in processors for need in constructor_needs(cls)}
-    wanted |= {need.type for provider in providers for need in provider.needs} | by_type.keys()
+    wanted |= {need.type for provider in providers for need in provider.needs} | by_type.keys() | set(also_wanted)
     for override in overridden:
         if override not in wanted:
             raise mistake(override, "is given, but nothing takes or provides it; is it the right type?", "WOW-RESOURCE")
@@ -176,6 +180,13 @@ class Resources:
             if cls not in self._built:
                 self._built[cls] = cls(**await self._arguments(constructor_needs(cls)))
             return cast("T", self._built[cls])
+
+    async def receiver(self, cls: type[T]) -> T:
+        """Give what durable methods of a class are called on: the resource, else one made as `build` does."""
+        if cls not in self._ready and cls not in self._providers:
+            return await self.build(cls)
+        async with self._turn:
+            return cast("T", await self._resource(cls))
 
     async def _arguments(self, needs: Sequence[Need]) -> dict[str, Any]:
         known = [

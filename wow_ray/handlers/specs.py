@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from wow_ray.events import EventSpec
@@ -13,9 +14,12 @@ from wow_ray.handlers.states import FoldSpec
 from wow_ray.policy.budget import Backpressure, Budget, ParkedRetries, Systemic
 from wow_ray.policy.classifiers import AnyClassifier
 from wow_ray.policy.classify import Lists
+from wow_ray.ports.functions import StoredFunction
+from wow_ray.ports.stores import ClientStores
 
 Start = Literal["beginning", "end"]
 Isolation = Literal["lane", "actor"]
+Attach = Callable[[ClientStores], AbstractContextManager[Any]]
 
 SMALL_SHARE = 0.1
 """What a process of `isolation="actor"` takes of a node's CPUs unless told otherwise: enough to be spread."""
@@ -94,7 +98,8 @@ class AppSpec:
     """An app as it was found to be at start, all checks passed.
 
     `events` are all event types within reach of handlers and states, by (aggregate, type name); `states` the folds by
-    their class; `warnings` what is legal and probably not meant.
+    their class; `warnings` what is legal and probably not meant. `functions` are the durable ones;
+    `attached(stores)` lets them reach these stores during a block, wherever in this process they are called.
     """
 
     context: str
@@ -105,6 +110,8 @@ class AppSpec:
     events: Mapping[tuple[str, str], EventSpec]
     states: Mapping[type[Any], FoldSpec]
     warnings: tuple[str, ...]
+    functions: tuple[StoredFunction, ...] = ()
+    attached: Attach = field(default=lambda _: nullcontext())
 
     def handlers(self) -> Iterator[HandlerSpec]:
         """Give the handlers of all groups, in order."""

@@ -11,26 +11,18 @@ import inspect
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from inspect import BoundArguments, Parameter
 from types import GenericAlias
 from typing import Any
 
 from wow_ray.errors import CannotTravelError
 from wow_ray.places import mistake
+from wow_ray.policy.durable_fit import Unfit
 from wow_ray.retryable.codec import MOST_BYTES, Codec
 from wow_ray.retryable.target import Target, hint_of, innermost
 
 VERSION = 1
 """Of the envelope; raised when it is written in another way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """Why stored arguments do not fit the function. `older` = what wrote them is surely older than this program."""
-
-    text: str
-    older: bool
 
 
 class Arguments:

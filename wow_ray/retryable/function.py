@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 
-from wow_ray.places import mistake
 from wow_ray.policy.local_retries import LocalPlan
 from wow_ray.retryable.attempts import attempts, awaited_attempts
+from wow_ray.retryable.binding import Bindable
 from wow_ray.retryable.handles import LocalHandle, in_loop, in_pool
-from wow_ray.retryable.recovering import RecoverMethod, nearest_method, recover_methods
+from wow_ray.retryable.recovering import nearest_method
 from wow_ray.retryable.surroundings import present
-from wow_ray.retryable.target import Target, innermost
+from wow_ray.retryable.target import Target
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -20,28 +20,18 @@ R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
 
-Methods = Mapping[type[BaseException], RecoverMethod]
 
-
-class RetryableFunction(Generic[P, R, T]):
+class RetryableFunction(Bindable, Generic[P, R, T]):
     """What `@retryable` makes of a function: called as before, tried again when it fails.
 
     `P` are its parameters, `R` is what a call gives, `T` what it returns in the end (the same for a plain function).
     """
 
-    __wow_retryable__ = True
-
     def __init__(self, target: Target, plan: LocalPlan, handed: Target | None) -> None:
         """Made by `retryable`; `handed` is what `recover=` named."""
-        self.target = target
+        super().__init__(target)
         self.plan = plan
         self._handed = handed
-        self._methods: Methods | None = None
-        self._receiver: object = None
-        self._before: tuple[Any, ...] = ()
-        # Takes over name, docstring, module and `__wrapped__`, so that tools see the function.
-        functools.update_wrapper(self, innermost(target.function))
-        self.__wrapped__ = target.function
 
     def __repr__(self) -> str:
         """Say what it is."""
@@ -61,12 +51,8 @@ class RetryableFunction(Generic[P, R, T]):
         return start(call_id, lambda: self._run(call_id, args, kwargs))
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
-        """Find the `@recover` methods of the class, now that it is complete; raises `DefinitionError`."""
-        methods = recover_methods(owner, self.target)
-        if methods and self._handed is not None:
-            text = f"has recover= and the @recover method {methods[0].name} of its class; keep one of them"
-            raise mistake(innermost(self.target.function), text, "WOW-F1")
-        self._methods = {method.error: method for method in methods}
+        """Find the `@recover` methods of the class; raises `DefinitionError`."""
+        self._complete(owner, handed=self._handed is not None)
 
     def _run(self, call_id: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - R
         target = self.target
@@ -92,34 +78,6 @@ class RetryableFunction(Generic[P, R, T]):
         if method is None or receiver is None:
             raise error
         return getattr(receiver, method.name)(error, *rest, **kwargs), method.target.is_async
-
-    def _bound(self, receiver: object, before: tuple[Any, ...]) -> Self:
-        """Give the same function for one receiver."""
-        bound = object.__new__(type(self))
-        bound.__dict__.update(self.__dict__)
-        bound._receiver, bound._before = receiver, before
-        return bound
-
-    def _bind(self, instance: object, owner: type[Any] | None) -> Self:
-        """Bind as a function, a classmethod or a staticmethod would."""
-        if owner is None:
-            owner = type(instance)
-        if self._methods is None:
-            self._refuse_inside(owner)
-        match self.target.kind:
-            case "staticmethod":
-                return self._bound(owner, ())
-            case "classmethod":
-                return self._bound(owner, (owner,))
-            case "plain":
-                return self if instance is None else self._bound(instance, (instance,))
-
-    def _refuse_inside(self, owner: type[Any]) -> None:
-        """Refuse what stands below another decorator in a class whose `@recover` methods it would not find (F1)."""
-        if recover_methods(owner, self.target):
-            raise mistake(
-                innermost(self.target.function), "stands below another decorator; put @retryable outermost", "WOW-F1"
-            )
 
 
 class RetryableMethod(RetryableFunction[P, R, T]):

@@ -97,7 +97,7 @@ def nearest_method(methods: Mapping[type[BaseException], RecoverMethod], error: 
     return next((methods[cls] for cls in type(error).__mro__ if cls in methods), None)
 
 
-def check_handed(target: Target, handed: Any, option: str) -> Target:  # noqa: ANN401 - what was handed over
+def check_handed(target: Target, handed: Any, option: str, *, returns: bool = True) -> Target:  # noqa: ANN401 - what was handed over
     """Read a function handed over as `recover=` or `fallback=`.
 
     Raises:
@@ -107,7 +107,7 @@ def check_handed(target: Target, handed: Any, option: str) -> Target:  # noqa: A
         other = read_target(handed)
     except DefinitionError as error:
         raise mistake(target.function, f"{option}=: {error.message}", error.code) from error
-    reason = unfit(target, other, receiver=False)
+    reason = unfit(target, other, receiver=False, returns=returns)
     if reason:
         raise mistake(target.function, f"{option}={title(innermost(handed))} does not fit: {reason}", "WOW-F1")
     return other
@@ -120,8 +120,11 @@ def error_of(target: Target, *, receiver: bool) -> type[BaseException]:
     return hint if inspect.isclass(hint) and issubclass(hint, BaseException) else Exception
 
 
-def unfit(target: Target, other: Target, *, receiver: bool) -> str:
-    """Say why `other` cannot recover `target`; empty = it fits. With `receiver` both are members of one class."""
+def unfit(target: Target, other: Target, *, receiver: bool, returns: bool = True) -> str:
+    """Say why `other` cannot recover `target`; empty = it fits.
+
+    With `receiver` both are members of one class; with `returns` what they return counts too.
+    """
     if receiver and other.kind != target.kind:
         return f"one is a {other.kind} member of the class and the other a {target.kind} one"
     if other.is_async and not target.is_async:
@@ -131,7 +134,8 @@ def unfit(target: Target, other: Target, *, receiver: bool) -> str:
     mine, theirs = _parameters(target, receiver=receiver), _parameters(other, receiver=receiver)
     if not theirs or theirs[0].kind in (Parameter.KEYWORD_ONLY, *_VARIADIC):
         return "its first parameter is the error"
-    return _parameters_differ(target, other, mine, theirs[1:]) or _returns_differ(target, other)
+    differ = _parameters_differ(target, other, mine, theirs[1:])
+    return differ or (_returns_differ(target, other) if returns else "")
 
 
 def _parameters(target: Target, *, receiver: bool) -> list[Parameter]:

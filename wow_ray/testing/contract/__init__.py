@@ -22,6 +22,10 @@ import pytest
 
 for _module in (
     "asking",
+    "call_claims",
+    "call_ends",
+    "call_requests",
+    "calling",
     "durable_calls",
     "effects",
     "event_log",
@@ -43,7 +47,8 @@ for _module in (
 ):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
-from wow_ray.testing.contract.durable_calls import CallsHarness, DurableCallsContract  # noqa: E402 - after their asserts are to be explained
+from wow_ray.testing.contract.calling import CallsHarness  # noqa: E402 - after their asserts are to be explained
+from wow_ray.testing.contract.durable_calls import DurableCallsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.effects import EffectsContract  # noqa: E402 - after their asserts are to be explained
 from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - as above
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
