@@ -29,6 +29,7 @@ from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores
 from wow_ray.ports.wakes import Heads, Wakes
+from wow_ray.runtime.durable_calls import CallPace
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.service import Service
@@ -129,12 +130,13 @@ async def open_service(
     returning: Literal["stored", "end"] | None = None,
     overrides: Mapping[Any, Any] | None = None,
     elsewhere: Elsewhere | None = None,
+    calls: bool = True,
 ) -> AsyncIterator[Service]:
     """Run an app on Postgres, in this process, until the block ends; then it is drained.
 
     `partitions` over what the settings say, or each one's slots by its name; `returning` says where a group goes on
-    that was away (L5); `sweeps` and `elsewhere` as in `Service`. Raises what `checked` and `Service` raise, before
-    anything is handled.
+    that was away (L5); `sweeps` and `elsewhere` as in `Service`; with `calls` durable calls are run here too. Raises
+    what `checked` and `Service` raise, before anything is handled.
     """
     database = await checked(database)
     clock = SystemClock()
@@ -158,6 +160,7 @@ async def open_service(
             pace=_pace(settings),
             overrides=overrides,
             returning=returning,
+            calls=CallPace(concurrency=settings.concurrency) if calls else None,
         )
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:

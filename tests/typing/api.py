@@ -14,6 +14,7 @@ from wow_ray import (
     CallState,
     Category,
     Commit,
+    Durable,
     Event,
     ProjectContext,
     ReactContext,
@@ -172,6 +173,47 @@ def grant_points(user: int) -> int:
 async def look_up(buyer: str) -> bytes:
     """Be tried again in process, in a loop."""
     return buyer.encode()
+
+
+async def tell_team(error: Exception, order_id: str, lines: dict[str, int]) -> None:
+    """Be the last stop."""
+
+
+@app.retryable(
+    durable=Durable(max_retries=8, initial_delay="1s", max_delay="10m", multiplier=3),
+    fallback=tell_team,
+    raise_error=True,
+)
+async def roll_back_stock(order_id: str, lines: dict[str, int]) -> int:
+    """Be tried again durably."""
+    return len(order_id) + len(lines)
+
+
+@app.retryable(durable=True)
+def count_stock(place: str) -> int:
+    """Be tried again durably, on a thread."""
+    return len(place)
+
+
+class Shelf:
+    """A class with a durable method."""
+
+    @app.retryable(durable=True)
+    async def put_back(self, sku: str) -> bool:
+        """Be called on a resource."""
+        return bool(sku)
+
+
+async def use_durables() -> None:
+    """Call what is durable as if it were not, or submit it."""
+    assert_type(await roll_back_stock("o", {"a": 1}), int)
+    call = await roll_back_stock.options(delay="1h", key="o").submit("o", {"a": 1})
+    assert_type(call.id, str)
+    assert_type(await call.result("1s"), int)
+    assert_type(await call.state(), CallState)
+    assert_type(count_stock("shelf"), int)
+    assert_type(await Shelf().put_back("a"), bool)
+    assert_type(await (await Shelf().put_back.submit("a")).result(), bool)
 
 
 class Points:

@@ -15,6 +15,8 @@ from tests.typing.api import (
     grant_points,
     look_up,
     order,
+    roll_back_stock,
+    use_durables,
 )
 from wow_ray import Aggregate, App, Event, retry, retryable
 
@@ -53,6 +55,15 @@ def buyers() -> Iterator[Buyers]:
 def wrong_body(event: Event[OrderPaid]) -> str:
     """Take what this event has not."""
     return event.body.parcel  # type: ignore[attr-defined, no-any-return]
+
+
+async def submit() -> None:
+    """Submit wrongly."""
+    await use_durables()
+    await roll_back_stock.submit(1, {"a": 1})  # type: ignore[arg-type]
+    await roll_back_stock("o")  # type: ignore[call-arg]
+    app.retryable(durable="yes")  # type: ignore[call-overload]
+    app.retryable(fallback=order)  # type: ignore[call-overload]
 
 
 async def ship() -> None:

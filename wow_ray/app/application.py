@@ -232,8 +232,8 @@ class App(Functions):
                 yield client
 
     @contextmanager
-    def _attached(self, stores: Producing) -> Iterator[Client]:
-        client = Client(self.context, stores)
+    def _attached(self, stores: Producing, told: Callable[[], None] | None = None) -> Iterator[Client]:
+        client = Client(self.context, stores, told)
         self._clients.append(client)
         try:
             yield client

@@ -69,9 +69,10 @@ def not_connected(context: str) -> NotConnectedError:
 class Client:
     """What `app.connect()` gives: works until the block ends."""
 
-    def __init__(self, context: str, stores: Producing) -> None:
-        """Made by `app.connect()`, in the loop that it belongs to."""
+    def __init__(self, context: str, stores: Producing, told: Callable[[], None] | None = None) -> None:
+        """Made by `app.connect()`, in the loop that it belongs to; `told` is called there when a call was stored."""
         self._context = context
+        self._told = told
         self._stores: Producing | None = stores
         self.loop = asyncio.get_running_loop()
 
@@ -105,6 +106,11 @@ class Client:
         except BaseException:
             future.cancel()  # a Ctrl-C here must end the call there
             raise
+
+    def stored(self) -> None:
+        """Have the worker of this process, if there is one, look for calls now."""
+        if self._told is not None:
+            self.loop.call_soon_threadsafe(self._told)
 
     def refuse_blocking(self, name: str) -> None:
         """Raise `NotConnectedError` on the thread of the connection's own loop, which waiting would stop."""

@@ -19,7 +19,7 @@ from wow_ray.ports.stores import ClientStores
 
 Start = Literal["beginning", "end"]
 Isolation = Literal["lane", "actor"]
-Attach = Callable[[ClientStores], AbstractContextManager[Any]]
+Attach = Callable[[ClientStores, Callable[[], None]], AbstractContextManager[Any]]
 
 SMALL_SHARE = 0.1
 """What a process of `isolation="actor"` takes of a node's CPUs unless told otherwise: enough to be spread."""
@@ -99,7 +99,8 @@ class AppSpec:
 
     `events` are all event types within reach of handlers and states, by (aggregate, type name); `states` the folds by
     their class; `warnings` what is legal and probably not meant. `functions` are the durable ones;
-    `attached(stores)` lets them reach these stores during a block, wherever in this process they are called.
+    `attached(stores, told)` lets them reach these stores during a block, wherever in this process they are called, and
+    calls `told` when they have stored something.
     """
 
     context: str
@@ -111,7 +112,7 @@ class AppSpec:
     states: Mapping[type[Any], FoldSpec]
     warnings: tuple[str, ...]
     functions: tuple[StoredFunction, ...] = ()
-    attached: Attach = field(default=lambda _: nullcontext())
+    attached: Attach = field(default=lambda _stores, _told: nullcontext())
 
     def handlers(self) -> Iterator[HandlerSpec]:
         """Give the handlers of all groups, in order."""

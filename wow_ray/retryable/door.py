@@ -26,6 +26,10 @@ class Door(Protocol):
         """Wait for a coroutine in the connection's own loop, from another thread."""
         ...
 
+    def stored(self) -> None:
+        """Tell whoever runs calls in this process, if anybody does, that there may be one; from any thread."""
+        ...
+
     def refuse_blocking(self, name: str) -> None:
         """Raise `NotConnectedError` where `reach_blocking` would stop the very loop that it waits for."""
         ...

@@ -91,6 +91,7 @@ class DurableFunction(Bindable, Generic[P, R, T]):
                 else:
                     stored = self._failed(call_id, payload, error)
                     await door.reach(lambda: door.calls.submit(stored))
+                    door.stored()
                 return self._answer(error, call_id)
 
             return cast("R", awaited_attempts(plan, name, call_id, call, later))
@@ -101,6 +102,7 @@ class DurableFunction(Bindable, Generic[P, R, T]):
             else:
                 stored = self._failed(call_id, payload, error)
                 door.reach_blocking(lambda: door.calls.submit(stored))
+                door.stored()
             return self._answer(error, call_id)
 
         door.refuse_blocking(name)
@@ -126,6 +128,7 @@ class DurableFunction(Bindable, Generic[P, R, T]):
             stored = await door.calls.submit(call, connection=options.connection)
         else:
             stored = await door.reach(lambda: door.calls.submit(call))
+        door.stored()
         return StoredHandle(stored.id, door, self._result, new=stored.new)
 
     def submit_blocking(self, *args: P.args, **kwargs: P.kwargs) -> str:

@@ -73,4 +73,6 @@ class StoredHandle(CallHandle[T]):
 
     async def _ask(self, verb: CallVerb, reason: str) -> Intent:
         asked = CallAsked(present().new_id(), verb, self.id, None, "caller", reason)
-        return await self._door.reach(lambda: self._door.calls.ask(asked))
+        answer = await self._door.reach(lambda: self._door.calls.ask(asked))
+        self._door.stored()
+        return answer

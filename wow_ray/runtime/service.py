@@ -18,6 +18,7 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.handlers.resources import Resources
 from wow_ray.policy.slots import shares
 from wow_ray.runtime.assembly import away, declared, groups_of
+from wow_ray.runtime.durable_calls import CallPace, CallWorker
 from wow_ray.runtime.feed import LogRewoundError
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.partition import Partition
@@ -64,13 +65,15 @@ class Service:
         overrides: Mapping[Any, Any] | None = None,
         returning: Literal["stored", "end"] | None = None,
         elsewhere: Elsewhere | None = None,
+        calls: CallPace | None = None,
     ) -> None:
         """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
 
         `modules` are the modules' classifiers. `partitions` is how many share all slots, or each one's slots by its
         lasting name; with `sweeps=False` somebody else brings due rows. `overrides` are resources given from outside;
         `returning` says where a group goes on that was away (L5). `elsewhere` makes the calls of processors declared
-        `isolation="actor"`; without it they are made here.
+        `isolation="actor"`; without it they are made here. `calls` is how durable calls are run here, `None` = they are
+        run elsewhere.
         """
         self.spec = spec
         self.client = client
@@ -87,6 +90,9 @@ class Service:
         self._returning = returning
         self._elsewhere = elsewhere
         self._resources = Resources(spec.providers, overrides)
+        self._attached = spec.attached(client, self._wake_calls)
+        self.call_worker: CallWorker | None = None
+        self._call_pace = calls
         self._stacks: dict[str, AsyncExitStack] = {}
         self._keepers: list[asyncio.Task[None]] = []
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -102,6 +108,7 @@ class Service:
         Raises before anything is handled when something is wrong.
         """
         await self._resources.__aenter__()
+        self._attached.__enter__()
         try:
             elsewhere = away(self.spec, self._elsewhere)
             if kept := sorted({group.processor.__name__ for group in self.spec.groups if group.isolation == "actor"}):
@@ -114,6 +121,7 @@ class Service:
             for name, share in self._shares(slots).items():
                 self.partitions.append(await self._started(name, share))
                 self._keepers.append(asyncio.get_running_loop().create_task(self._kept(name, share)))
+            await self._start_calls()
         except BaseException as error:
             await self._close(type(error), error, error.__traceback__)
             raise
@@ -137,11 +145,13 @@ class Service:
             partition.feed.wake()
             partition.intents.nudge()
             partition.stops.nudge()
+        self._wake_calls()
 
     @property
     def busy(self) -> bool:
         """Whether any worker has a call under way or a lane to take."""
-        return any(partition.workers.busy for partition in self.partitions)
+        calling = self.call_worker is not None and self.call_worker.busy
+        return calling or any(partition.workers.busy for partition in self.partitions)
 
     def _shares(self, slots: int) -> Mapping[str, Sequence[int]]:
         """Give each partition's slots by the partition's lasting name."""
@@ -149,6 +159,27 @@ class Service:
             return self._partitions
         split = shares(slots, min(self._partitions, slots))
         return {f"{self.spec.context}-{index}": share for index, share in enumerate(split)}
+
+    def _wake_calls(self) -> None:
+        if self.call_worker is not None:
+            self.call_worker.wake()
+
+    async def _start_calls(self) -> None:
+        """Begin to run durable calls, where the app has durable functions and they are run here."""
+        if self._call_pace is None or not self.spec.functions:
+            return
+        worker = CallWorker(
+            self._owner(f"{self.spec.context}-calls").id,
+            self.spec.functions,
+            self.client.calls,
+            self._resources.receiver,
+            clock=self._clock,
+            dice=self._dice,
+            verdicts=self.verdicts,
+            pace=self._call_pace,
+        )
+        await worker.start()
+        self.call_worker = worker
 
     async def _started(self, name: str, share: Sequence[int]) -> Partition:
         stack = AsyncExitStack()
@@ -224,11 +255,14 @@ class Service:
             partition.abandon() if partition.ended.done() or partition.workers.failed.done() else partition.stop()
             for partition in self.partitions
         ]
+        if self.call_worker is not None:
+            stops.append(self.call_worker.stop())
         results = await asyncio.gather(*stops, return_exceptions=True)
         for stack in self._stacks.values():
             await stack.aclose()
         await asyncio.gather(*self._keepers, return_exceptions=True)
         self.verdicts.close()
+        self._attached.__exit__(None, None, None)
         if self._ended.done() and not self._ended.cancelled():
             self._ended.exception()
         await self._resources.__aexit__(kind, error, trace)

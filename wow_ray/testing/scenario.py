@@ -20,11 +20,14 @@ from wow_ray.adapters.memory import MemoryStore
 from wow_ray.durations import Duration, seconds
 from wow_ray.errors import ConflictError, NotFoundError
 from wow_ray.events import AggregateRef
+from wow_ray.policy.durable_call import CallRow, CallState
 from wow_ray.policy.parked import Row, State, Verb
 from wow_ray.policy.slots import slot_of
+from wow_ray.ports.durable_calls import CallFilter
 from wow_ray.ports.ledger import Intent, NewIntent, RowFilter
 from wow_ray.ports.slots import Owner
 from wow_ray.runtime.asking import BOUND
+from wow_ray.runtime.durable_calls import CallPace
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.service import Service
 from wow_ray.settings import load
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from wow_ray.app import App
     from wow_ray.ports.event_log import EventStore
     from wow_ray.ports.stores import PartitionStores
+    from wow_ray.runtime.call_run import CallRun
     from wow_ray.runtime.deadlines import Call
 
 FAR = 3_600.0
@@ -58,7 +62,7 @@ class Running:
         self.service = service
         self.clock = scenario.clock
         self.memory = scenario.memory
-        self._waited: set[Call] = set()
+        self._waited: set[Call | CallRun] = set()
 
     @property
     def store(self) -> EventStore:
@@ -79,6 +83,11 @@ class Running:
         return await self.service.client.ledger.rows(
             RowFilter(frozenset(State) if states is None else states, limit=100_000)
         )
+
+    async def calls(self, *states: CallState) -> Sequence[CallRow]:
+        """Give the durable calls in these states, or all that are kept, in the order of their ids."""
+        wanted = CallFilter(frozenset(states or CallState), limit=100_000)
+        return await self.service.client.calls.rows(wanted)
 
     async def resume(self, parked: ParkedView, *, reason: str) -> None:
         """Ask for a resume and let it be applied; raises `ConflictError` with the text when it is refused."""
@@ -194,9 +203,11 @@ class Running:
             await asyncio.sleep(0.001)  # noqa: TID251 - real time for a real thread
             await at_rest()
 
-    def _calls(self) -> set[Call]:
-        """Give the calls that are under way and have waited."""
-        return {call for partition in self.service.partitions for call in partition.deadlines.calls}
+    def _calls(self) -> set[Call | CallRun]:
+        """Give the calls that are under way and have waited, of handlers and of durable functions."""
+        found: set[Call | CallRun] = {call for each in self.service.partitions for call in each.deadlines.calls}
+        worker = self.service.call_worker
+        return found if worker is None else found | {run for run in worker.runs.values() if run.attempt.waiting}
 
 
 class Scenario:
@@ -252,6 +263,7 @@ class Scenario:
             partitions=self._partitions,
             pace=self._pace,
             overrides=self._resources,
+            calls=CallPace(lease=FAR, poll=FAR),
         )
         self.service = service
         await service.__aenter__()
