@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,12 +38,7 @@ class PostgresDurableCalls:
         if connection is not None:
             return await self._submitted_there(call, connection)
         async with self._sessions.use() as session:
-            for _ in range(TRIES):
-                if await session.fetch("submit_call", *submit_arguments(call)):
-                    return Stored(call.id, new=True)
-                if standing := await session.fetch("standing_call", call.id, call.function, call.key):
-                    return Stored(standing[0]["id"], new=False)
-        raise _restless(call)
+            return await _submitted(call, session.fetch)
 
     async def claim(self, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> Sequence[CallRow]:
         """See the port."""
@@ -55,8 +50,7 @@ class PostgresDurableCalls:
                     taken += await _limited(session, worker, one, most - len(taken), lease)
             if free and len(taken) < most:
                 names, rooms = [one.function for one in free], [one.room for one in free]
-                rows = await session.fetch("claim_calls", names, rooms, most - len(taken), worker, lease)
-                taken += map(call_of, rows)
+                taken += await _claimed(session, (names, rooms, most - len(taken), worker, lease))
         return sorted(taken, key=lambda row: (-row.priority, row.due, row.id))
 
     async def extend(self, claims: Sequence[tuple[str, str]], lease: float) -> frozenset[str]:
@@ -82,7 +76,7 @@ class PostgresDurableCalls:
     async def get(self, call_id: str) -> CallRow | None:
         """See the port."""
         async with self._sessions.use() as session:
-            return next(map(call_of, await session.fetch("call", call_id)), None)
+            return next(map(call_of, await session.fetch("call_by_id", call_id)), None)
 
     async def rows(self, wanted: CallFilter) -> Sequence[CallRow]:
         """See the port."""
@@ -104,7 +98,9 @@ class PostgresDurableCalls:
                 async with session.connection.transaction():
                     return await _asked(session, asked)
             except _RepeatedError:
-                return intent_of(await session.one("repeated_action", asked.request_id))
+                action = await _action(session, asked.request_id)
+                assert action is not None  # noqa: S101 - actions are never deleted
+                return action
 
     async def forget(self, older_than: float, most: int) -> int:
         """See the port."""
@@ -114,8 +110,7 @@ class PostgresDurableCalls:
     async def now(self) -> datetime:
         """See the port."""
         async with self._sessions.use() as session:
-            now: datetime = (await session.one("call_time"))["now"]
-        return now
+            return await _now(session)
 
     async def close(self) -> None:
         """End the sessions."""
@@ -124,15 +119,9 @@ class PostgresDurableCalls:
     async def _submitted_there(self, call: NewCall, connection: Any) -> Stored:  # noqa: ANN401 - as in the port
         """Store a call in the caller's transaction."""
         try:
-            for _ in range(TRIES):
-                if await connection.fetch(self._sql["submit_call"], *submit_arguments(call)):
-                    return Stored(call.id, new=True)
-                standing = await connection.fetch(self._sql["standing_call"], call.id, call.function, call.key)
-                if standing:
-                    return Stored(standing[0]["id"], new=False)
+            return await _submitted(call, lambda name, *args: connection.fetch(self._sql[name], *args))
         except (OSError, InterfaceError, PostgresError) as error:
             raise translated(error) or error from error
-        raise _restless(call)
 
 
 class _RepeatedError(Exception):
@@ -147,16 +136,31 @@ async def _limited(session: Session, worker: str, one: Wanted, most: int, lease:
         room = min(one.room, (one.limit or 0) - running)
         if room <= 0:
             return []
-        return list(map(call_of, await session.fetch("claim_calls", [one.function], [room], most, worker, lease)))
+        return await _claimed(session, ([one.function], [room], most, worker, lease))
+
+
+async def _claimed(session: Session, asked: tuple[list[str], list[int], int, str, float]) -> list[CallRow]:
+    """Claim: functions, room for each, how many in all, worker, lease."""
+    return list(map(call_of, await session.fetch("claim_calls", *asked)))
+
+
+async def _submitted(call: NewCall, fetch: Callable[..., Awaitable[Sequence[Any]]]) -> Stored:
+    """Store a call, or find the one that stands for it."""
+    for _ in range(TRIES):
+        if await fetch("submit_call", *submit_arguments(call)):
+            return Stored(call.id, new=True)
+        if standing := await fetch("standing_call", call.id, call.function, call.key):
+            return Stored(standing[0]["id"], new=False)
+    raise StoreUnavailableError(f"calls under the key {call.key!r} come and go too fast; try again")
 
 
 async def _asked(session: Session, asked: CallAsked) -> Intent:
     """Carry out a request; raises `_RepeatedError` when it was made before."""
     found = await session.fetch("lock_call", asked.id)
-    if await session.fetch("repeated_action", asked.request_id):
+    if await _action(session, asked.request_id) is not None:
         raise _RepeatedError
     row = call_of(found[0]) if found else None
-    now = found[0]["now"] if found else (await session.one("call_time"))["now"]
+    now = await _now(session)
     decided = decide_asked(row, asked, now)
     if isinstance(decided, Changed):
         try:
@@ -189,5 +193,12 @@ async def _asked(session: Session, asked: CallAsked) -> Intent:
     return intent_of(stored[0])
 
 
-def _restless(call: NewCall) -> StoreUnavailableError:
-    return StoreUnavailableError(f"calls under the key {call.key!r} come and go too fast; try again")
+async def _action(session: Session, request_id: str) -> Intent | None:
+    """Give what is stored under a request."""
+    return next(map(intent_of, await session.fetch("call_action_of", request_id)), None)
+
+
+async def _now(session: Session) -> datetime:
+    """Give the server's time."""
+    now: datetime = (await session.one("call_time"))["now"]
+    return now

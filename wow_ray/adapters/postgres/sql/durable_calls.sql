@@ -104,7 +104,7 @@ SELECT extract(epoch FROM min(c.at) - clock_timestamp())::float8 AS seconds FROM
     ) r
 ) c;
 
--- name: call
+-- name: call_by_id
 -- Give a call.
 -- Caller: durable_calls.PostgresDurableCalls.
 SELECT {call} FROM {schema}.durable_calls c WHERE id = $1;
@@ -123,9 +123,9 @@ ORDER BY id LIMIT $6;
 SELECT function, state, count(*) AS calls FROM {schema}.durable_calls WHERE state IN ('waiting', 'running', 'exhausted') GROUP BY function, state;
 
 -- name: lock_call
--- Give a call to be changed, and the time; it stays as it is until the transaction ends.
+-- Give a call to be changed; it stays as it is until the transaction ends.
 -- Caller: durable_calls.PostgresDurableCalls.
-SELECT {call}, clock_timestamp() AS now FROM {schema}.durable_calls c WHERE id = $1 FOR UPDATE;
+SELECT {call} FROM {schema}.durable_calls c WHERE id = $1 FOR UPDATE;
 
 -- name: put_call
 -- Change a call as somebody asked.
@@ -141,6 +141,11 @@ WHERE id = $1;
 INSERT INTO {schema}.operator_actions (request_id, verb, group_name, slot, aggregate, aggregate_id, row_id, etag, actor, reason, state, code, text, outcome, ended_at)
 VALUES ($1, $2, $3, 0, 'call', $4, $4, $5, $6, $7, $8, $9, $10, $11::json, clock_timestamp())
 ON CONFLICT (request_id) DO NOTHING RETURNING {intent};
+
+-- name: call_action_of
+-- Give what is stored under a request.
+-- Caller: durable_calls.PostgresDurableCalls.
+SELECT {intent} FROM {schema}.operator_actions WHERE request_id = $1;
 
 -- name: forget_calls
 -- Delete finished calls that ended longer ago than so many seconds.
