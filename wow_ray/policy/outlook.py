@@ -133,6 +133,13 @@ class Outlook(Generic[Key, Mark]):
         """Note that the aggregate was parked, or is gone: nothing of what it failed in counts against it any more."""
         self.failing.pop(key, None)
 
+    def forget(self) -> None:
+        """Know of no failure any more: everything begins anew."""
+        self.failing.clear()
+        self.window.clear()
+        self._charges.clear()
+        self._trial = None
+
     def paused(self, now: float, rules: Systemic) -> tuple[int, list[Charge[Key, Mark]]]:
         """Begin a pause: answer how many healthy aggregates are to end it, and what is given back (W1, H15, H16)."""
         relapsed = self.relapsed(now)

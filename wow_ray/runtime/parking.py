@@ -102,6 +102,7 @@ class Parking:
         """Take a live lane that is not running out of the flow, because an operator's row stands for it now."""
         self._rows.hold(lane)
         self._rows.drop(lane)
+        lane.group.outlook.left(lane.key)
 
     def _stopped(self, lane: Lane, stop: Stop, cause: Cause, limits: ParkedRetries, told_after: float = 0.0) -> Row:
         rows, slot = self._rows, lane.slot

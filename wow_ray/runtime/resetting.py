@@ -119,6 +119,7 @@ def _follow(partition: Partition, name: str) -> None:
         lane.ticket += 1
         lane.status = Status.GONE
     group.lanes.clear()
+    group.outlook.forget()
     group.states.clear()
     group.open = group.settled = 0
     for slot in partition.slots.values():

@@ -192,6 +192,8 @@ async def test_a_pause_goes_on_to_the_next_aggregate_when_an_operator_parks_the_
             await paid(running, "B")
         await running.advance("10s")
         assert desk.done == [("B", 1)]
+        (group,) = running.service.partitions[0].groups.values()
+        assert group.outlook.failing == {}
 
 
 async def test_a_command_during_the_probes_call_does_not_stop_the_probing() -> None:
