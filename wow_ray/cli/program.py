@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
+from wow_ray.cli.calls import calls
 from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
@@ -40,6 +41,7 @@ program.command("status")(status)
 program.add_typer(subscriptions, name="subscriptions")
 program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")
+program.add_typer(calls, name="calls")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,5 +1,7 @@
 """What an operator may do, once, for the command line, the HTTP API and the console; on ports only."""
 
+from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView
+from wow_ray.ops.calling import CallOperations, CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.known import Known
 from wow_ray.ops.live_views import LiveGroup, LivePart, LivePartition, LivePause
@@ -10,6 +12,12 @@ from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedVi
 
 __all__ = [
     "Applied",
+    "CallAnswer",
+    "CallDetail",
+    "CallOperations",
+    "CallPage",
+    "CallQuery",
+    "CallView",
     "Command",
     "Count",
     "GroupView",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from wow_ray.errors import NotFoundError, OperationError
 from wow_ray.names import nearest
+from wow_ray.ops.calling import CallOperations
 from wow_ray.ops.commands import Command, Commanding
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
@@ -84,6 +85,8 @@ class Operations:
         self._plans = plans
         self._pauses = client.pauses
         self._reports = client.reports
+        self.calls = CallOperations(client.calls, new_id)
+        """What may be done about durable calls."""
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
         self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 
-from wow_ray.ops.http import asking, health, looking, pausing
+from wow_ray.ops.http import asking, calling, health, looking, pausing
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
 
@@ -45,6 +45,7 @@ def api(opened: Opened) -> FastAPI:
     version.include_router(looking.router)
     version.include_router(asking.router)
     version.include_router(pausing.router)
+    version.include_router(calling.router)
     app.include_router(version)
     app.include_router(health.router, responses={503: DOCUMENTED[503]})
     tell_problems(app)

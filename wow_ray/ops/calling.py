@@ -1,0 +1,79 @@
+"""What an operator may do about durable calls: look, retry, cancel, discard; with reason and audit (F7, P10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wow_ray.errors import ConflictError, NotFoundError, OperationError
+from wow_ray.names import nearest
+from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView
+from wow_ray.ops.commands import Command, check_command
+from wow_ray.policy.durable_asked import CallAsked, CallVerb
+from wow_ray.policy.durable_call import CallState
+from wow_ray.ports.durable_calls import VERBS, CallFilter, DurableCalls
+
+OPEN_CALLS = frozenset({CallState.WAITING, CallState.RUNNING, CallState.EXHAUSTED})
+"""What is listed unless somebody asks for more: what is not over."""
+MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CallQuery:
+    """Which calls are wanted; `None` = any, no state = no call (P12). `after` is the `next` of the page before."""
+
+    states: frozenset[CallState] = OPEN_CALLS
+    function: str | None = None
+    fingerprint: str | None = None
+    key: str | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+class CallOperations:
+    """Looks at one context's durable calls, and asks things of them."""
+
+    def __init__(self, calls: DurableCalls, new_id: Callable[[], str]) -> None:
+        """Work on one store; `new_id` gives ids of requests."""
+        self._calls = calls
+        self._new_id = new_id
+
+    async def listed(self, query: CallQuery) -> CallPage:
+        """List calls by id; raises `NotFoundError` for a function of which nothing is stored that is not over."""
+        if not 1 <= query.limit <= MOST_LISTED:
+            raise OperationError(f"limit is {query.limit}; from 1 to {MOST_LISTED:,}")
+        wanted = CallFilter(query.states, query.function, query.fingerprint, query.key, query.after, query.limit + 1)
+        rows = await self._calls.rows(wanted)
+        counts: dict[str, dict[str, int]] = {}
+        for (function, state), count in sorted((await self._calls.counts()).items()):
+            counts.setdefault(function, {})[state.value] = count
+        if not rows and query.function is not None and query.after is None and query.function not in counts:
+            hint = nearest(query.function, counts)
+            if hint:
+                raise NotFoundError(f"no calls of {query.function!r} are stored{hint}")
+        page = tuple(map(CallView.of, rows[: query.limit]))
+        return CallPage(page, counts, page[-1].id if len(rows) > query.limit else None)
+
+    async def shown(self, call_id: str) -> CallDetail:
+        """Show one call with everything known about it; raises `NotFoundError`."""
+        row = await self._calls.get(call_id)
+        if row is None:
+            raise NotFoundError(f"there is no call {call_id!r}; see `wow-ray calls list`")
+        return CallDetail.of(row)
+
+    async def ask(self, verb: CallVerb, call_id: str, command: Command) -> CallAnswer:
+        """Ask something of a call, and say what became of it.
+
+        Retry makes a waiting call due and gives an exhausted one a fresh budget; cancel ends one that is pending;
+        discard ends one that is exhausted. Raises `NotFoundError`, `ConflictError` with what is the case instead.
+        """
+        check_command(command)
+        request_id = command.request_id or self._new_id()
+        asked = CallAsked(request_id, verb, call_id, command.etag, command.actor.strip(), command.reason.strip())
+        action = await self._calls.ask(asked)
+        if (action.request.verb, action.request.row_id) != (VERBS[verb], call_id):
+            raise ConflictError(f"request_id: request id {request_id!r} was used for another command; take a new one")
+        if action.state == "refused":
+            error = NotFoundError if action.code == "not_found" else ConflictError
+            raise error(f"{action.code}: {action.text}")
+        return CallAnswer.of(action, await self._calls.get(call_id))

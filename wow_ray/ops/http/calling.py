@@ -1,0 +1,56 @@
+"""Durable calls: listed, shown, retried, cancelled, discarded."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
+from wow_ray.ops.commands import Command
+from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
+from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.looking import shown
+from wow_ray.policy.durable_asked import CallVerb
+from wow_ray.policy.durable_call import CallState
+
+router = APIRouter()
+
+
+class Filters(BaseModel):
+    """Which calls are wanted; a filter that there is not is refused, else it would select everything (P12)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    function: str | None = None
+    state: list[CallState] = Field(sorted(OPEN_CALLS), description="any of these; what is not over by default")
+    error: str | None = Field(None, description="the error's fingerprint")
+    key: str | None = Field(None, description="the key it was submitted under")
+    after: str | None = Field(None, description="the `next` of the page before")
+    limit: int = Field(100, ge=1, le=MOST_LISTED)
+
+
+@router.get("/calls")
+async def calls(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+    """List durable calls, oldest first, and count what is not over by function and state."""
+    query = CallQuery(
+        frozenset(filters.state), filters.function, filters.error, filters.key, filters.after, filters.limit
+    )
+    return shown(await within(operations.calls.listed(query)))
+
+
+@router.get("/calls/{call_id}")
+async def call(call_id: str, operations: Ops) -> JSONResponse:
+    """Show one call with its errors, its arguments and its result; secrets in them are hidden."""
+    return shown(await within(operations.calls.shown(call_id)))
+
+
+@router.post("/calls/{call_id}/{verb}")
+async def ask(  # noqa: PLR0917 - what the path, the body and the headers say
+    call_id: str, verb: CallVerb, body: OnRow, operations: Ops, key: Key = None, actor: Who = NOBODY
+) -> JSONResponse:
+    """Retry a call that waits or is exhausted, cancel one that is pending, or discard one that is exhausted."""
+    command = Command(actor, body.reason, key, body.etag)
+    return shown(await within(operations.calls.ask(verb, call_id, command)))
