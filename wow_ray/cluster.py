@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wow_ray.actors.site import Control
+from wow_ray.adapters.calls_store import open_stores
 from wow_ray.adapters.clock import SystemClock
 from wow_ray.adapters.embedded import EmbeddedPostgres, EmbeddedPostgresError, default_state_dir, find_server
 from wow_ray.adapters.embedded.handover import hand_over, take_over
 from wow_ray.adapters.failures import modules, wants_jitter
 from wow_ray.adapters.ids import time_ordered_ids
-from wow_ray.adapters.postgres import Database, check, migrate, open_client_stores, open_partition_stores, owner_here
+from wow_ray.adapters.postgres import Database, check, migrate, open_partition_stores, owner_here
 from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
 from wow_ray.adapters.postgres.plans import open_plans
@@ -92,7 +93,7 @@ def database_of(settings: Settings, context: str, data_dir: Path | None = None, 
             f"no store of {context!r} was found: run `wow-ray dev`, which starts a private Postgres (none runs in "
             f"{folder}), or set WOW_RAY_POSTGRES_DSN or WOW_RAY_POSTGRES_DSN_FILE to a server of yours"
         )
-    return Database(found, context, settings.postgres_schema, settings.pgbouncer)
+    return Database(found, context, settings.postgres_schema, settings.pgbouncer, calls_url=settings.redis_of_calls())
 
 
 def start_embedded(context: str, data_dir: Path | None = None) -> EmbeddedPostgres:
@@ -142,7 +143,7 @@ async def open_service(
     clock = SystemClock()
     async with (
         _open_wakes(settings, database, clock) as wakes,
-        open_client_stores(database, clock, wakes=wakes) as client,
+        open_stores(database, clock, wakes) as client,
     ):
         service = Service(
             spec,
@@ -175,7 +176,7 @@ async def open_operations(database: Database, spec: AppSpec | None = None) -> As
     database = await checked(database)
     clock = SystemClock()
     async with (
-        open_client_stores(database, clock) as client,
+        open_stores(database, clock) as client,
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
@@ -208,7 +209,7 @@ async def open_control(database: Database) -> AsyncIterator[Control]:
     """Open what steering a context takes. Raises what `checked` raises."""
     database = await checked(database)
     async with (
-        open_client_stores(database, SystemClock()) as client,
+        open_stores(database, SystemClock()) as client,
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
@@ -231,7 +232,7 @@ async def connect(app: App, dsn: str | None, /) -> AsyncIterator[ClientStores]:
             found = database_of(settings, app.context, dsn=dsn) if running is None else running.database
             database = await checked(found)
             wakes = await stack.enter_async_context(_open_wakes(settings, database, clock))
-        stores = await stack.enter_async_context(open_client_stores(database, clock, wakes=wakes))
+        stores = await stack.enter_async_context(open_stores(database, clock, wakes))
         yield stores
 
 

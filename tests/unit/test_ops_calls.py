@@ -1,4 +1,4 @@
-"""Operators and durable calls: what is shown, and what is asked with reason and audit (F7, P10), by hand and over HTTP."""
+"""Operators and durable calls: what is shown, and what is asked with reason and audit (F7, P10); over HTTP, too."""
 
 from __future__ import annotations
 

@@ -614,5 +614,6 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     pages += [group, f"{group}/pauses"]
     commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")]
     commands += [f"{group}/{verb}" for verb in ("pause", "reset", "resume")]
-    assert sorted(found["paths"]) == sorted([*pages, rows, *commands, "/healthz", "/readyz"])
+    calls = ["/api/v1/calls", "/api/v1/calls/{call_id}", "/api/v1/calls/{call_id}/{verb}"]
+    assert sorted(found["paths"]) == sorted([*pages, *calls, rows, *commands, "/healthz", "/readyz"])
     assert PROBLEM in found["paths"][f"{rows}/resume"]["post"]["responses"]["409"]["content"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.authored import refused
+from wow_ray import errors
 from wow_ray.settings import Settings, load, settings_file
 
 FILE = """
@@ -232,3 +233,16 @@ def test_settings_read_nothing_by_themselves(monkeypatch: pytest.MonkeyPatch) ->
     assert load(None, None, {}).partitions == 4
     with pytest.raises(ValueError, match="frozen"):
         Settings().partitions = 5  # type: ignore[misc]
+
+
+def test_durable_calls_lie_in_redis_on_request_only() -> None:
+    """F6: Postgres unless Redis is asked for by name; then its address has to be known."""
+    url = "redis://localhost"
+    assert load({"redis_url": url}, None, {}).redis_of_calls() is None
+    asked = load({"redis_url": url, "calls": {"store": "redis"}}, None, {}).redis_of_calls()
+    assert asked is not None
+    assert asked.get_secret_value() == url
+    with pytest.raises(errors.SettingsError, match="WOW_RAY_REDIS_URL"):
+        load({"calls": {"store": "redis"}}, None, {}).redis_of_calls()
+    with pytest.raises(errors.SettingsError):
+        load({"calls": {"store": "memory"}}, None, {})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from wow_ray.policy.durable_asked import CallAsked
+from wow_ray.policy.durable_asked import CallAsked, Changed, Refused
 from wow_ray.policy.durable_call import CallRow, CallState, NewCall
 from wow_ray.policy.durable_endings import Written
 from wow_ray.policy.parked import Verb
@@ -68,6 +68,23 @@ def intent_of_call(asked: CallAsked, function: str) -> NewIntent:
         asked.actor,
         asked.reason,
     )
+
+
+def outcome_of_call(row: CallRow) -> dict[str, Any]:
+    """Give the outcome of a request as every adapter stores it: the state and the etag it led to."""
+    return {"state": row.state.value, "etag": row.etag}
+
+
+class CallAudit(Protocol):
+    """Where requests on calls are kept for ever, for a store that keeps no audit itself."""
+
+    async def known(self, request_id: str) -> Intent | None:
+        """Give what is stored under a request, `None` = nothing."""
+        ...
+
+    async def acted(self, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent:
+        """Store a request with what came of it, unless something is stored under it; answers what is."""
+        ...
 
 
 class DurableCalls(Protocol):

@@ -109,6 +109,12 @@ class CommitSettings(Section):
     events: Count = 2000
 
 
+class CallsSettings(Section):
+    """`calls`: where durable calls lie; Redis is asked for by name, since it keeps what it is set up to keep."""
+
+    store: Literal["postgres", "redis"] = "postgres"
+
+
 class Settings(BaseSettings):
     """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
 
@@ -130,6 +136,7 @@ class Settings(BaseSettings):
     # Calls at once in one partition: waiting on a network, 64 keep a core busy.
     concurrency: Count = 64
     commit: CommitSettings = CommitSettings()
+    calls: CallsSettings = CallsSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
 
@@ -144,6 +151,18 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take what is passed and nothing else: `load` reads the sources, from where it is told to."""
         return (init_settings,)
+
+    def redis_of_calls(self) -> SecretStr | None:
+        """Give the address of the Redis that durable calls are to lie in; `None` = they lie in Postgres.
+
+        Raises:
+            SettingsError: when Redis is asked for, and nothing says where it is.
+        """
+        if self.calls.store == "postgres":
+            return None
+        if self.redis_url is None:
+            raise SettingsError("calls.store is 'redis', and nothing says where that is; set WOW_RAY_REDIS_URL")
+        return self.redis_url
 
     def dsn(self) -> str | None:
         """Give the address of Postgres, from `postgres_dsn_file` if that is set; `None` = not configured.

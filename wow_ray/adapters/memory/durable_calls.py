@@ -25,7 +25,7 @@ from wow_ray.policy.durable_call import (
     submitted,
 )
 from wow_ray.policy.durable_endings import Written, applied
-from wow_ray.ports.durable_calls import CallFilter, Stored, Wanted, intent_of_call
+from wow_ray.ports.durable_calls import CallFilter, Stored, Wanted, intent_of_call, outcome_of_call
 from wow_ray.ports.ledger import Intent
 
 if TYPE_CHECKING:
@@ -196,14 +196,9 @@ class MemoryDurableCalls:
             other = self._table.pending_under(row.function, row.key)
             if other is not None and decided.row.state in PENDING:
                 decided = Refused("key", f"call {other.id} is pending under the same key")
-        intent = intent_of_call(asked, "" if row is None else row.function)
-        if isinstance(decided, Refused):
-            stored = server.rows.acted(intent, {}, server.now())
-            refused = replace(stored, state="refused", code=decided.code, text=decided.text)
-            server.rows.intents[asked.request_id] = refused
-            return refused
-        self._table.rows[asked.id] = decided.row
-        return server.rows.acted(intent, {"state": decided.row.state.value, "etag": decided.row.etag}, server.now())
+        if isinstance(decided, Changed):
+            self._table.rows[asked.id] = decided.row
+        return acted(server, asked, "" if row is None else row.function, decided)
 
     def _forget(self, older_than: float, most: int) -> int:
         now = self._server.now()
@@ -215,6 +210,33 @@ class MemoryDurableCalls:
         for call_id in over:
             del self._table.rows[call_id]
         return len(over)
+
+
+class MemoryCallAudit:
+    """`ports.durable_calls.CallAudit` in memory."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def known(self, request_id: str) -> Intent | None:
+        """See the port."""
+        return self._server.rows.intents.get(request_id)
+
+    async def acted(self, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent:
+        """See the port."""
+        known = self._server.rows.intents.get(asked.request_id)
+        return acted(self._server, asked, function, decided) if known is None else known
+
+
+def acted(server: Server, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent:
+    """Store a request with what came of it."""
+    intent = intent_of_call(asked, function)
+    if isinstance(decided, Changed):
+        return server.rows.acted(intent, outcome_of_call(decided.row), server.now())
+    stored = server.rows.acted(intent, {}, server.now())
+    refused = replace(stored, state="refused", code=decided.code, text=decided.text)
+    server.rows.intents[asked.request_id] = refused
+    return refused
 
 
 def _passes(row: CallRow, wanted: CallFilter) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from wow_ray.adapters.memory.durable_calls import MemoryDurableCalls
+from wow_ray.adapters.memory.durable_calls import MemoryCallAudit, MemoryDurableCalls
 from wow_ray.adapters.memory.effects import Connection, MemoryEffects, MemoryTransaction, Unconnected
 from wow_ray.adapters.memory.event_log import MemoryEventStore, MemoryLogReader
 from wow_ray.adapters.memory.faults import Gate, Operation, Place
@@ -70,6 +70,10 @@ class MemoryStore:
     def overview(self) -> MemoryOverview:
         """Make what operators look at the whole store with."""
         return MemoryOverview(self._server)
+
+    def call_audit(self) -> MemoryCallAudit:
+        """Make what requests on durable calls are kept in, for a store of calls elsewhere."""
+        return MemoryCallAudit(self._server)
 
     def plans(self) -> MemoryPlans:
         """Make what the plan is read and proposed with."""

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import asyncpg
 from asyncpg.prepared_stmt import PreparedStatement
+from pydantic import SecretStr
 
 from wow_ray.adapters.postgres.errors import leaves_connection_healthy, translated
 from wow_ray.adapters.postgres.statements import statements
@@ -32,13 +33,17 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where a store lies. With `pgbouncer` nothing is kept in a session: no prepared statements, no settings."""
+    """Where a store lies. With `pgbouncer` nothing is kept in a session: no prepared statements, no settings.
+
+    `calls_url` is the Redis in which durable calls lie, `None` = they lie here.
+    """
 
     dsn: str
     context: str
     schema: str = "wow"
     pgbouncer: bool = False
     slots: int = 256
+    calls_url: SecretStr | None = None
 
 
 async def connect(database: Database, role: str, **settings: str) -> Connection:

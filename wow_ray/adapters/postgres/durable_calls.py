@@ -18,7 +18,7 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.durable_asked import CallAsked, Changed, Refused, decide_asked
 from wow_ray.policy.durable_call import CallRow, CallState, NewCall
 from wow_ray.policy.durable_endings import Written
-from wow_ray.ports.durable_calls import CallFilter, Stored, Wanted, intent_of_call
+from wow_ray.ports.durable_calls import VERBS, CallFilter, Stored, Wanted, outcome_of_call
 from wow_ray.ports.ledger import Intent
 
 TRIES = 5
@@ -112,6 +112,11 @@ class PostgresDurableCalls:
         async with self._sessions.use() as session:
             return await _now(session)
 
+    @property
+    def sessions(self) -> Sessions:
+        """Its sessions, for the audit of a store elsewhere; closed with it."""
+        return self._sessions
+
     async def close(self) -> None:
         """End the sessions."""
         await self._sessions.close()
@@ -122,6 +127,26 @@ class PostgresDurableCalls:
             return await _submitted(call, lambda name, *args: connection.fetch(self._sql[name], *args))
         except (OSError, InterfaceError, PostgresError) as error:
             raise translated(error) or error from error
+
+
+class PostgresCallAudit:
+    """`ports.durable_calls.CallAudit` on Postgres, on somebody else's sessions."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        """Use these sessions; whoever made them closes them."""
+        self._sessions = sessions
+
+    async def known(self, request_id: str) -> Intent | None:
+        """See the port."""
+        async with self._sessions.use() as session:
+            return await _action(session, request_id)
+
+    async def acted(self, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent:
+        """See the port."""
+        async with self._sessions.use() as session:
+            action = await _acted(session, asked, function, decided) or await _action(session, asked.request_id)
+        assert action is not None  # noqa: S101 - actions are never deleted
+        return action
 
 
 class _RepeatedError(Exception):
@@ -168,29 +193,21 @@ async def _asked(session: Session, asked: CallAsked) -> Intent:
                 await session.fetch("put_call", *put_arguments(decided.row))
         except UniqueViolationError:
             decided = Refused("key", "another call is pending under the same key")
-    intent = intent_of_call(asked, "" if row is None else row.function)
-    if isinstance(decided, Refused):
-        state, code, text, outcome = "refused", decided.code, decided.text, {}
-    else:
-        state, code, text = "done", "done", ""
-        outcome = {"state": decided.row.state.value, "etag": decided.row.etag}
-    stored = await session.fetch(
-        "call_action",
-        asked.request_id,
-        intent.verb.value,
-        intent.group,
-        asked.id,
-        asked.etag,
-        asked.actor,
-        asked.reason,
-        state,
-        code,
-        text,
-        json.dumps(outcome),
-    )
-    if not stored:
+    action = await _acted(session, asked, "" if row is None else row.function, decided)
+    if action is None:
         raise _RepeatedError
-    return intent_of(stored[0])
+    return action
+
+
+async def _acted(session: Session, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent | None:
+    """Store a request with what came of it; `None` = something is stored under it."""
+    if isinstance(decided, Refused):
+        came: tuple[str, str, str, str] = ("refused", decided.code, decided.text, "{}")
+    else:
+        came = ("done", "done", "", json.dumps(outcome_of_call(decided.row)))
+    verb = VERBS[asked.verb].value
+    who = (asked.id, asked.etag, asked.actor, asked.reason)
+    return next(map(intent_of, await session.fetch("call_action", asked.request_id, verb, function, *who, *came)), None)
 
 
 async def _action(session: Session, request_id: str) -> Intent | None:

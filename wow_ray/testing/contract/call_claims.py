@@ -145,8 +145,8 @@ class CallClaims(CallsSuite):
         rows = await store.calls.claim("w", [Wanted("a", 1), Wanted("b", 3), Wanted("x", 5)], 100, LEASE)
         assert sorted(row.function for row in rows) == ["a", "b", "b", "b"]
         assert len(await store.calls.claim("w", [Wanted("a", 9), Wanted("c", 9)], 5, LEASE)) == 5
-        assert await store.calls.claim("w", [Wanted("a", 0)], 5, LEASE) == []
-        assert await store.calls.claim("w", [], 5, LEASE) == []
+        assert list(await store.calls.claim("w", [Wanted("a", 0)], 5, LEASE)) == []
+        assert list(await store.calls.claim("w", [], 5, LEASE)) == []
 
     async def test_a_limit_holds_over_all_workers(self, store: CallsHarness) -> None:
         """Issue: a concurrency limit per function."""
