@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from wow_ray.policy.parked import Row, State, Verb
+    from wow_ray.failure import Category
+    from wow_ray.policy.parked import Reason, Row, State, Verb
     from wow_ray.ports.slots import AttemptNote
 
 
@@ -58,7 +59,12 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Which rows to list; `None` = any. `states` empty = no row (an empty selection selects nothing, P12)."""
+    """Which rows are meant; `None` = any. `states` empty = no row (an empty selection selects nothing, P12).
+
+    `error_type` is the whole name of the error's class; `text` stands anywhere in its name or its message, in letters
+    of either case. Rows are listed by id, which is oldest first, or with `newest_first` the other way round; `after` is
+    the id of the last row seen. Who counts or groups rows looks at all of them, whatever `after` and `limit`.
+    """
 
     states: frozenset[State]
     group: str | None = None
@@ -67,6 +73,41 @@ class RowFilter:
     aggregate_id: str | None = None
     fingerprint: str | None = None
     after: str | None = None
+    limit: int = 100
+    reason: Reason | None = None
+    category: Category | None = None
+    error_type: str | None = None
+    text: str | None = None
+    stopped_version: int | None = None
+    newest_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Rows whose last errors have one fingerprint; `None` = those without an error, parked on purpose.
+
+    `first` and `last` are when the first and the last of them were parked; the rest is that of the newest row.
+    """
+
+    fingerprint: str | None
+    rows: int
+    first: datetime
+    last: datetime
+    category: Category | None
+    type: str
+    message: str
+    subscription: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionFilter:
+    """Which actions of operators are meant, `None` = any; `before` is the id of the last one seen, newest first."""
+
+    group: str | None = None
+    aggregate: str | None = None
+    aggregate_id: str | None = None
+    actor: str | None = None
+    before: int | None = None
     limit: int = 100
 
 
@@ -83,6 +124,22 @@ class Ledger(Protocol):
 
     async def rows(self, wanted: RowFilter) -> Sequence[Row]:
         """List rows by id, keyset-paged: at most `limit`, those after `after`."""
+        ...
+
+    async def count(self, wanted: RowFilter, most: int) -> int:
+        """Count rows, and stop at `most`."""
+        ...
+
+    async def alike(self, wanted: RowFilter, limit: int) -> Sequence[Alike]:
+        """Group rows by the fingerprint of their last error: at most `limit` groups, those of most rows first."""
+        ...
+
+    async def categories(self, states: frozenset[State]) -> Mapping[Category | None, int]:
+        """Count the rows in these states by the category of their last error; `None` = they have none."""
+        ...
+
+    async def actions(self, wanted: ActionFilter) -> Sequence[Intent]:
+        """List what operators asked for, the newest first: the audit."""
         ...
 
     async def counts(self) -> Mapping[tuple[str, State], int]:

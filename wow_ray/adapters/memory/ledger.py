@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from wow_ray.failure import Category
 from wow_ray.policy.parked import Row, State
-from wow_ray.ports.ledger import Intent, NewIntent, RowFilter
+from wow_ray.ports.ledger import ActionFilter, Alike, Intent, NewIntent, RowFilter
 from wow_ray.ports.slots import AttemptNote
 
 if TYPE_CHECKING:
@@ -35,6 +36,28 @@ class MemoryLedger:
     async def rows(self, wanted: RowFilter) -> Sequence[Row]:
         """See the port."""
         return await self._read(lambda: self._list(wanted))
+
+    async def count(self, wanted: RowFilter, most: int) -> int:
+        """See the port."""
+        return min(most, len(await self._read(lambda: self._wanted(wanted))))
+
+    async def alike(self, wanted: RowFilter, limit: int) -> Sequence[Alike]:
+        """See the port."""
+        found: dict[str | None, list[Row]] = {}
+        for row in await self._read(lambda: self._wanted(wanted)):
+            found.setdefault(None if row.failure is None else row.failure.fingerprint, []).append(row)
+        return sorted(map(_alike, found.values()), key=_most_rows_first)[:limit]
+
+    async def categories(self, states: frozenset[State]) -> Mapping[Category | None, int]:
+        """See the port."""
+        rows = await self._read(lambda: self._wanted(RowFilter(states)))
+        return Counter(None if row.failure is None else row.failure.category for row in rows)
+
+    async def actions(self, wanted: ActionFilter) -> Sequence[Intent]:
+        """See the port."""
+        intents = await self._read(lambda: tuple(self._rows.intents.values()))
+        found = sorted((each for each in intents if _is_wanted(each, wanted)), key=lambda each: -each.id)
+        return found[: wanted.limit]
 
     async def counts(self) -> Mapping[tuple[str, State], int]:
         """See the port."""
@@ -71,9 +94,16 @@ class MemoryLedger:
         return await self._server.faults.run("ledger.read", work)
 
     def _list(self, wanted: RowFilter) -> list[Row]:
-        """Give the rows that pass the filter, by id."""
-        rows = sorted((row for row in self._rows.by_id.values() if _passes(row, wanted)), key=lambda row: row.id)
+        """Give a page of the rows that pass the filter, by id."""
+        rows = sorted(self._wanted(wanted), key=lambda row: row.id, reverse=wanted.newest_first)
+        after = wanted.after
+        if after is not None:
+            rows = [row for row in rows if (row.id < after if wanted.newest_first else row.id > after)]
         return rows[: wanted.limit]
+
+    def _wanted(self, wanted: RowFilter) -> list[Row]:
+        """Give the rows that pass the filter."""
+        return [row for row in self._rows.by_id.values() if _passes(row, wanted)]
 
     def _due(self, slots: frozenset[int]) -> list[Row]:
         """Give what is due now, the longest due first."""
@@ -94,13 +124,52 @@ class MemoryLedger:
 
 def _passes(row: Row, wanted: RowFilter) -> bool:
     """Tell whether the filter wants the row."""
-    if row.state not in wanted.states or (wanted.after is not None and row.id <= wanted.after):
+    if row.state not in wanted.states:
         return False
+    failure = row.failure
     asked = (
         (wanted.group, row.group),
         (wanted.subscription, row.subscription),
         (wanted.aggregate, row.aggregate),
         (wanted.aggregate_id, row.aggregate_id),
-        (wanted.fingerprint, row.failure.fingerprint if row.failure is not None else None),
+        (wanted.reason, row.reason),
+        (wanted.stopped_version, row.stopped_version),
+        (wanted.fingerprint, None if failure is None else failure.fingerprint),
+        (wanted.category, None if failure is None else failure.category),
+        (wanted.error_type, None if failure is None else failure.type),
     )
-    return all(value is None or value == has for value, has in asked)
+    said = "" if failure is None else f"{failure.type}\n{failure.message}".lower()
+    return all(value is None or value == has for value, has in asked) and (wanted.text or "").lower() in said
+
+
+def _alike(rows: Sequence[Row]) -> Alike:
+    """Sum up rows of one fingerprint."""
+    newest = max(rows, key=lambda row: row.id)
+    failure = newest.failure
+    return Alike(
+        fingerprint=None if failure is None else failure.fingerprint,
+        rows=len(rows),
+        first=min(row.parked_at for row in rows),
+        last=max(row.parked_at for row in rows),
+        category=None if failure is None else failure.category,
+        type="" if failure is None else failure.type,
+        message="" if failure is None else failure.message,
+        subscription=newest.subscription,
+    )
+
+
+def _most_rows_first(group: Alike) -> tuple[int, bool, str]:
+    """Order groups of rows; those without an error come last among equals."""
+    return -group.rows, group.fingerprint is None, group.fingerprint or ""
+
+
+def _is_wanted(intent: Intent, wanted: ActionFilter) -> bool:
+    """Tell whether the filter wants the action."""
+    asked = (
+        (wanted.group, intent.request.group),
+        (wanted.aggregate, intent.request.aggregate),
+        (wanted.aggregate_id, intent.request.aggregate_id),
+        (wanted.actor, intent.request.actor),
+    )
+    before = wanted.before is None or intent.id < wanted.before
+    return before and all(value is None or value == has for value, has in asked)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wow_ray.adapters.postgres.connect import Database, Sessions
-from wow_ray.adapters.postgres.rows import attempt_of, intent_arguments, intent_of, row_of
+from wow_ray.adapters.postgres.rows import alike_of, attempt_of, intent_arguments, intent_of, row_of
+from wow_ray.failure import Category
 from wow_ray.policy.parked import Row, State
-from wow_ray.ports.ledger import Intent, NewIntent, RowFilter
+from wow_ray.ports.ledger import ActionFilter, Alike, Intent, NewIntent, RowFilter
 from wow_ray.ports.slots import AttemptNote
 
 
@@ -33,17 +34,31 @@ class PostgresLedger:
 
     async def rows(self, wanted: RowFilter) -> Sequence[Row]:
         """See the port."""
-        return await self._rows(
-            "list_rows",
-            sorted(wanted.states),
-            wanted.group,
-            wanted.subscription,
-            wanted.aggregate,
-            wanted.aggregate_id,
-            wanted.fingerprint,
-            wanted.after,
-            wanted.limit,
-        )
+        name = "list_rows_newest" if wanted.newest_first else "list_rows"
+        return await self._rows(name, *_wanted(wanted), wanted.after, wanted.limit)
+
+    async def count(self, wanted: RowFilter, most: int) -> int:
+        """See the port."""
+        async with self._sessions.use() as session:
+            found: int = (await session.one("count_wanted", *_wanted(wanted), most))["rows"]
+        return found
+
+    async def alike(self, wanted: RowFilter, limit: int) -> Sequence[Alike]:
+        """See the port."""
+        async with self._sessions.use() as session:
+            return tuple(map(alike_of, await session.fetch("alike", *_wanted(wanted), limit)))
+
+    async def categories(self, states: frozenset[State]) -> Mapping[Category | None, int]:
+        """See the port."""
+        async with self._sessions.use() as session:
+            rows = await session.fetch("count_categories", sorted(states))
+        return {None if row["category"] is None else Category(row["category"]): row["rows"] for row in rows}
+
+    async def actions(self, wanted: ActionFilter) -> Sequence[Intent]:
+        """See the port."""
+        of = (wanted.group, wanted.aggregate, wanted.aggregate_id, wanted.actor)
+        async with self._sessions.use() as session:
+            return tuple(map(intent_of, await session.fetch("actions", *of, wanted.before, wanted.limit)))
 
     async def counts(self) -> Mapping[tuple[str, State], int]:
         """See the port."""
@@ -93,3 +108,20 @@ class PostgresLedger:
         """Run a statement that reads ledger rows."""
         async with self._sessions.use() as session:
             return tuple(map(row_of, await session.fetch(name, *args)))
+
+
+def _wanted(wanted: RowFilter) -> tuple[object, ...]:
+    """Give what `{wanted}` takes."""
+    return (
+        sorted(wanted.states),
+        wanted.group,
+        wanted.subscription,
+        wanted.aggregate,
+        wanted.aggregate_id,
+        wanted.fingerprint,
+        wanted.reason,
+        wanted.category,
+        wanted.error_type,
+        wanted.text,
+        wanted.stopped_version,
+    )

@@ -13,7 +13,7 @@ from wow_ray.errors import StoreDataError
 from wow_ray.events import StoredEvent
 from wow_ray.failure import Category, Failure
 from wow_ray.policy.parked import Reason, Row, State, Verb
-from wow_ray.ports.ledger import Intent, NewIntent
+from wow_ray.ports.ledger import Alike, Intent, NewIntent
 from wow_ray.ports.slots import AttemptNote, IntentDone
 
 _FAILURE = ("category", "source", "type", "message", "traceback", "fingerprint")
@@ -56,6 +56,21 @@ def row_of(record: asyncpg.Record) -> Row:
         updated_at=record["updated_at"],
         told=record["told"],
         suspicions=record["suspicions"],
+    )
+
+
+def alike_of(record: asyncpg.Record) -> Alike:
+    """Make a group of rows of its record."""
+    category = record["category"]
+    return Alike(
+        fingerprint=record["fingerprint"],
+        rows=record["rows"],
+        first=record["first"],
+        last=record["last"],
+        category=None if category is None else Category(category),
+        type=record["type"] or "",
+        message=record["message"] or "",
+        subscription=record["subscription"],
     )
 
 

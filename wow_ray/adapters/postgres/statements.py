@@ -91,6 +91,15 @@ PAUSE = [
 ]
 """The columns of a pause besides its id."""
 
+WANTED = """state = ANY ($1::text[])
+  AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR subscription = $3)
+  AND ($4::text IS NULL OR aggregate = $4) AND ($5::text IS NULL OR aggregate_id = $5)
+  AND ($6::text IS NULL OR fingerprint = $6) AND ($7::text IS NULL OR reason = $7)
+  AND ($8::text IS NULL OR category = $8) AND ($9::text IS NULL OR type = $9)
+  AND ($10::text IS NULL OR position(lower($10) IN lower(type || chr(10) || message)) > 0)
+  AND ($11::bigint IS NULL OR stopped_version = $11)"""
+"""Which ledger rows a filter means; a NULL asks for any. The arguments are those of `ledger._wanted`."""
+
 CALL = [
     "id",
     "function",
@@ -188,6 +197,7 @@ def statements(schema: str) -> dict[str, str]:
         "attempt": ", ".join(ATTEMPT),
         "intent": ", ".join(INTENT),
         "call": ", ".join(f"c.{column}" for column in CALL),
+        "wanted": WANTED,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
     }
     found = [(name, sql) for subject in SUBJECTS for name, (_, sql) in parsed(text_of(subject)).items()]

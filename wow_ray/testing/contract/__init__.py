@@ -31,6 +31,7 @@ for _module in (
     "event_log",
     "ledger",
     "leases",
+    "looking",
     "overview",
     "pauses",
     "plans",

@@ -14,6 +14,7 @@ from wow_ray.ports.ledger import RowFilter
 from wow_ray.ports.slots import AttemptNote, Notice
 from wow_ray.testing.contract.asking import Asking
 from wow_ray.testing.contract.harness import Harness
+from wow_ray.testing.contract.looking import Looking
 from wow_ray.testing.contract.rows import SUBSCRIPTIONS, Owning, a_failure, owning
 from wow_ray.testing.contract.suite import Suite
 
@@ -214,7 +215,7 @@ class Reading(Suite):
         assert list(await harness.client.ledger.notices(numbers[-1], 10)) == []
 
 
-class LedgerContract(Reading, Asking):
+class LedgerContract(Reading, Looking, Asking):
     """The whole contract of `Ledger`; rows are written through `SlotStore.commit`, as only a slot's owner may (H5)."""
 
 

@@ -66,11 +66,32 @@ SELECT {row} FROM {schema}.parked WHERE group_name = $1 AND aggregate = $2 AND a
 -- name: list_rows
 -- List rows by id, after one of them. A NULL asks for any.
 -- Caller: ledger.PostgresLedger.
-SELECT {row} FROM {schema}.parked
-WHERE state = ANY ($1::text[]) AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR subscription = $3)
-  AND ($4::text IS NULL OR aggregate = $4) AND ($5::text IS NULL OR aggregate_id = $5) AND ($6::text IS NULL OR fingerprint = $6)
-  AND ($7::text IS NULL OR id > $7)
-ORDER BY id LIMIT $8;
+SELECT {row} FROM {schema}.parked WHERE {wanted} AND ($12::text IS NULL OR id > $12) ORDER BY id LIMIT $13;
+
+-- name: list_rows_newest
+-- List rows the other way round, before one of them.
+-- Caller: ledger.PostgresLedger.
+SELECT {row} FROM {schema}.parked WHERE {wanted} AND ($12::text IS NULL OR id < $12) ORDER BY id DESC LIMIT $13;
+
+-- name: count_wanted
+-- Count rows, up to so many.
+-- Caller: ledger.PostgresLedger.
+SELECT count(*) AS rows FROM (SELECT FROM {schema}.parked WHERE {wanted} LIMIT $12) AS found;
+
+-- name: alike
+-- Group rows by the fingerprint of their last error, with the newest row's text.
+-- Caller: ledger.PostgresLedger.
+WITH alike AS (
+    SELECT fingerprint, count(*) AS rows, min(parked_at) AS first, max(parked_at) AS last, max(id) AS newest
+    FROM {schema}.parked WHERE {wanted} GROUP BY fingerprint ORDER BY rows DESC, fingerprint NULLS LAST LIMIT $12
+)
+SELECT a.fingerprint, a.rows, a.first, a.last, p.category, p.type, p.message, p.subscription
+FROM alike a JOIN {schema}.parked p ON p.id = a.newest ORDER BY a.rows DESC, a.fingerprint COLLATE "C" NULLS LAST;
+
+-- name: count_categories
+-- Count rows by the category of their last error.
+-- Caller: ledger.PostgresLedger.
+SELECT category, count(*) AS rows FROM {schema}.parked WHERE state = ANY ($1::text[]) GROUP BY category;
 
 -- name: count_rows
 -- Count open rows by group and state.
@@ -107,6 +128,14 @@ SELECT {intent} FROM {schema}.operator_actions WHERE request_id = $1;
 -- Give the intents that wait to be applied in some slots.
 -- Caller: ledger.PostgresLedger.
 SELECT {intent} FROM {schema}.operator_actions WHERE state = 'asked' AND slot = ANY ($1::int[]) ORDER BY id;
+
+-- name: actions
+-- List what operators asked for, the newest first, before one of them. A NULL asks for any.
+-- Caller: ledger.PostgresLedger.
+SELECT {intent} FROM {schema}.operator_actions
+WHERE ($1::text IS NULL OR group_name = $1) AND ($2::text IS NULL OR aggregate = $2) AND ($3::text IS NULL OR aggregate_id = $3)
+  AND ($4::text IS NULL OR actor = $4) AND ($5::bigint IS NULL OR id < $5)
+ORDER BY id DESC LIMIT $6;
 
 -- name: list_notices
 -- Give facts from the outbox.
