@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.ops.effective import SettingView, settings_of
 from wow_ray.ports.overview import GroupSeen
 
 Missing = Literal["group", "handler"]
@@ -26,6 +27,8 @@ class Known:
     groups: Mapping[str, frozenset[str]]
     wants: Callable[[str, str, str], bool]
     """Whether the group handles or folds events of this (group, aggregate, type)."""
+    settings: Mapping[str, tuple[SettingView, ...]] = field(default_factory=dict)
+    """What each subscription runs under; empty where only the store was asked."""
 
     @classmethod
     def of_app(cls, spec: AppSpec) -> Known:
@@ -37,7 +40,9 @@ class Known:
             return group is None or aggregate in group.aggregates or group.handler(aggregate, type_name) is not None
 
         return cls(
-            {name: frozenset(each.subscription for each in group.handlers) for name, group in groups.items()}, wants
+            {name: frozenset(each.subscription for each in group.handlers) for name, group in groups.items()},
+            wants,
+            {each.subscription: settings_of(each) for each in spec.handlers()},
         )
 
     @classmethod

@@ -2,61 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from wow_ray.errors import NotFoundError, OperationError
 from wow_ray.names import nearest
 from wow_ray.ops.calling import CallOperations
 from wow_ray.ops.commands import Command, Commanding
+from wow_ray.ops.effective import SettingView
+from wow_ray.ops.finding import MOST_LISTED, Finding, ParkedQuery
+from wow_ray.ops.finding_views import ActionPage, AlikeView, EventView
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
-from wow_ray.ops.progress import SHOWN, GroupView, StatusView, group_view, status_view
-from wow_ray.ops.views import (
-    Applied,
-    AttemptView,
-    Count,
-    ErrorView,
-    HeldView,
-    ParkedDetail,
-    ParkedPage,
-    ParkedView,
-    Pending,
-)
-from wow_ray.policy.parked import OPEN, Reason, Row, State, Verb
+from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
+from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, Pending
+from wow_ray.policy.parked import Verb
 from wow_ray.policy.pauses import STOPS, PauseReason
 from wow_ray.ports.clock import Clock
-from wow_ray.ports.event_log import StreamWant
-from wow_ray.ports.ledger import RowFilter
+from wow_ray.ports.ledger import ActionFilter
 from wow_ray.ports.overview import Overview
 from wow_ray.ports.plans import Plans
 from wow_ray.ports.stores import ClientStores
 
-READ_PAGE = 200
-"""Rows read at once when a filter is applied here: each may carry 32 KB of errors."""
-MOST_READ = 10_000
-"""Rows looked at for one answer; a page that ends there says where the next begins, a count that it is not exact."""
-MOST_HELD = 1_000
-"""Held events counted for one row."""
-MOST_LISTED = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class ParkedQuery:
-    """Which rows are wanted; `None` = any, no state = no row (P12, S30). `after` is the `next` of the page before."""
-
-    states: frozenset[State] = SHOWN
-    group: str | None = None
-    subscription: str | None = None
-    aggregate: str | None = None
-    aggregate_id: str | None = None
-    reason: Reason | None = None
-    fingerprint: str | None = None
-    after: str | None = None
-    limit: int = 100
+__all__ = ["MOST_LISTED", "Operations", "ParkedQuery"]
 
 
 class Operations:
@@ -87,65 +58,44 @@ class Operations:
         self._reports = client.reports
         self.calls = CallOperations(client.calls, new_id)
         """What may be done about durable calls."""
+        self.clock = clock
+        self._finding = Finding(client.ledger, client.reader, overview)
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
         self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
 
     # --- looking
 
     async def parked(self, query: ParkedQuery) -> ParkedPage:
-        """List rows by id, which is oldest first; a page may be shorter than its limit and still have a next one."""
-        if not 1 <= query.limit <= MOST_LISTED:
-            raise OperationError(f"limit is {query.limit}; a page has 1 to {MOST_LISTED} rows")
-        known = await self._now_known()
-        found: list[Row] = []
-        wanted, read = _filter(query), 0
-        while True:
-            page = await self._ledger.rows(replace(wanted, limit=min(READ_PAGE, query.limit + 1)))
-            read += len(page)
-            for row in page:
-                if len(found) == query.limit:
-                    return ParkedPage(tuple(ParkedView.of(each, known) for each in found), wanted.after)
-                wanted = replace(wanted, after=row.id)
-                if query.reason is None or row.reason is query.reason:
-                    found.append(row)
-            if len(page) < min(READ_PAGE, query.limit + 1):
-                return ParkedPage(tuple(ParkedView.of(each, known) for each in found), None)
-            if read >= MOST_READ:
-                return ParkedPage(tuple(ParkedView.of(each, known) for each in found), wanted.after)
+        """List rows by id, which is oldest first; raises `OperationError` for a page of no size."""
+        return await self._finding.page(query, await self._now_known())
 
     async def count(self, query: ParkedQuery) -> Count:
-        """Count rows, whatever the query's page; a filter by more than group and state stops at `MOST_READ` rows."""
-        finer = (query.subscription, query.aggregate, query.aggregate_id, query.reason, query.fingerprint)
-        if query.states <= OPEN and all(value is None for value in finer):
-            counts = await self._ledger.counts()
-            mine = [n for (group, state), n in counts.items() if state in query.states and query.group in (None, group)]
-            return Count(sum(mine), exact=True)
-        wanted, rows, read = replace(_filter(query), after=None, limit=READ_PAGE), 0, 0
-        while read < MOST_READ:
-            page = await self._ledger.rows(wanted)
-            read += len(page)
-            rows += sum(query.reason is None or row.reason is query.reason for row in page)
-            if len(page) < READ_PAGE:
-                return Count(rows, exact=True)
-            wanted = replace(wanted, after=page[-1].id)
-        return Count(rows, exact=False)
+        """Count rows, whatever the query's page; a filter by more than group and state stops at 10,000 rows."""
+        return await self._finding.count(query)
+
+    async def alike(self, query: ParkedQuery, limit: int = 50) -> tuple[AlikeView, ...]:
+        """Group rows by the fingerprint of their last error, those of most rows first."""
+        return await self._finding.alike(query, limit)
+
+    async def categories(self) -> Mapping[str, int]:
+        """Count what people are shown as parked by the category of its last error."""
+        return await self._finding.categories()
 
     async def parked_row(self, row_id: str) -> ParkedDetail:
         """Show one row, open or ended, with everything known about it; raises `NotFoundError`."""
-        row = await self._ledger.row(row_id)
-        if row is None:
-            raise NotFoundError(f"there is no row {row_id!r}; see `wow-ray parked list`")
-        known = await self._now_known()
-        return ParkedDetail(
-            row=ParkedView.of(row, known),
-            backpressure=row.backpressure,
-            skip_through=None if row.skip_through is None else f"{row.skip_through[0]}:{row.skip_through[1]}",
-            traceback="" if row.failure is None else row.failure.traceback,
-            first_cause=ErrorView.of(row.first_cause),
-            first_traceback="" if row.first_cause is None else row.first_cause.traceback,
-            held=await self._held(row, known),
-            history=tuple(map(AttemptView.of, await self._ledger.attempts(row_id))),
-        )
+        return await self._finding.detail(row_id, await self._now_known())
+
+    async def stream(self, row_id: str) -> tuple[EventView, ...]:
+        """Show the events around the one that a row stopped at; raises `NotFoundError`."""
+        return await self._finding.stream(row_id, await self._now_known())
+
+    async def settings(self, subscription: str) -> tuple[SettingView, ...]:
+        """Show what a handler runs under and where each setting comes from; empty where the app is not known."""
+        return (await self._now_known()).settings.get(subscription, ())
+
+    async def actions(self, wanted: ActionFilter) -> ActionPage:
+        """List what was asked for and what became of it, the newest first: the audit."""
+        return await self._finding.actions(wanted)
 
     async def subscriptions(self) -> tuple[GroupView, ...]:
         """Show every group ever registered: how far it has come in each slot, what is parked, what is done of it."""
@@ -257,30 +207,3 @@ class Operations:
     async def _now_known(self) -> Known:
         """Give the groups there are."""
         return self._known or Known.of_store(await self._overview.groups())
-
-    async def _held(self, row: Row, known: Known) -> HeldView:
-        """Count what an open row holds: the group's events from the stopped one up to where the group has read."""
-        snapshot = await self._overview.snapshot()
-        number = next((group.number for group in snapshot.groups if group.name == row.group), None)
-        if row.state not in OPEN or number is None:
-            return HeldView(0, None, None, more=False)
-        to = snapshot.slots[row.slot].marks[number].cursor
-        want = StreamWant(row.slot, row.aggregate, row.aggregate_id, *row.stopped, to)
-        (events,) = await self._reader.streams([want], MOST_HELD + 1)
-        versions = [event.version for event in events[:MOST_HELD] if known.wants(row.group, row.aggregate, event.type)]
-        first, last = (versions[0], versions[-1]) if versions else (None, None)
-        return HeldView(len(versions), first, last, more=len(events) > MOST_HELD)
-
-
-def _filter(query: ParkedQuery) -> RowFilter:
-    """Give the part of a query that the ledger answers."""
-    return RowFilter(
-        states=query.states,
-        group=query.group,
-        subscription=query.subscription,
-        aggregate=query.aggregate,
-        aggregate_id=query.aggregate_id,
-        fingerprint=query.fingerprint,
-        after=query.after,
-        limit=query.limit,
-    )
