@@ -10,8 +10,8 @@ from wow_ray.names import nearest
 from wow_ray.ops.calling import CallOperations
 from wow_ray.ops.commands import Command, Commanding
 from wow_ray.ops.effective import SettingView
-from wow_ray.ops.finding import MOST_LISTED, Finding, ParkedQuery
-from wow_ray.ops.finding_views import ActionPage, AlikeView, EventView
+from wow_ray.ops.finding import MOST_LISTED, Finding, ParkedQuery, is_unstorable
+from wow_ray.ops.finding_views import ActionPage, ActionView, AlikeView, EventView
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
@@ -59,6 +59,7 @@ class Operations:
         self.calls = CallOperations(client.calls, new_id)
         """What may be done about durable calls."""
         self.clock = clock
+        self.new_id = new_id
         self._finding = Finding(client.ledger, client.reader, overview)
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
         self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
@@ -92,6 +93,11 @@ class Operations:
     async def settings(self, subscription: str) -> tuple[SettingView, ...]:
         """Show what a handler runs under and where each setting comes from; empty where the app is not known."""
         return (await self._now_known()).settings.get(subscription, ())
+
+    async def action(self, request_id: str) -> ActionView | None:
+        """Show what was asked for under a request id, and what became of it; `None` = nothing was."""
+        intent = None if is_unstorable(request_id) else await self._ledger.intent(request_id)
+        return None if intent is None else ActionView.of(intent)
 
     async def actions(self, wanted: ActionFilter) -> ActionPage:
         """List what was asked for and what became of it, the newest first: the audit."""

@@ -26,7 +26,13 @@ Key = Annotated[
     ),
 ]
 Who = Annotated[
-    str, Header(alias="X-Actor", min_length=1, max_length=MOST_NAME, description="who asks; kept with the command")
+    str,
+    Header(
+        alias="X-Actor",
+        min_length=1,
+        max_length=MOST_NAME,
+        description="who asks, kept with the command; where tokens are configured, the token says so instead",
+    ),
 ]
 NOBODY = "http"
 """Who asks when the request does not say."""
@@ -73,6 +79,22 @@ async def skip(row_id: str, body: Skip, operations: Ops, key: Key = None, actor:
     command = Command(actor, body.reason, key, body.etag)
     answer = await operations.skip(row_id, command, through_version=body.through_version, only=body.only)
     return await _told(operations, answer, row_id)
+
+
+class Park(Why):
+    """Which aggregate to hold in which group, whether it has a row or not; with `etag` only as its row was seen."""
+
+    group: str = Field(min_length=1, max_length=400)
+    aggregate: str = Field(min_length=1, max_length=400)
+    aggregate_id: str = Field(min_length=1, max_length=2_000)
+    etag: int | None = Field(None, strict=True)
+
+
+@router.post("/parked")
+async def park(body: Park, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
+    """Hold an aggregate in a group until somebody resumes or skips it."""
+    command = Command(actor, body.reason, key, body.etag)
+    return await _told(operations, await operations.park(body.group, body.aggregate, body.aggregate_id, command), None)
 
 
 @router.post("/subscriptions/{name}/reset")

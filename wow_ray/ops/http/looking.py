@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from wow_ray.failure import Category
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
 from wow_ray.ops.progress import SHOWN
 from wow_ray.ops.views import plain
 from wow_ray.policy.parked import Reason, State
+from wow_ray.ports.ledger import ActionFilter
 
 router = APIRouter()
 OF_PARTITIONS = ("plan", "release", "slots", "unowned", "running", "rate", "failed_rate", "troubles", "partitions")
@@ -33,6 +35,11 @@ class Filters(BaseModel):
     error: str | None = Field(None, description="the error's fingerprint")
     after: str | None = Field(None, description="the `next` of the page before")
     limit: int = Field(100, ge=1, le=MOST_LISTED)
+    category: Category | None = None
+    error_type: str | None = Field(None, description="the whole name of the error's class")
+    text: str | None = Field(None, description="a part of the error's type or message, in letters of either case")
+    stopped_version: int | None = Field(None, ge=0, le=2**62)
+    sort: Literal["oldest", "newest"] = "oldest"
 
     def query(self) -> ParkedQuery:
         """Give it in the words of `Operations`."""
@@ -46,7 +53,25 @@ class Filters(BaseModel):
             self.error,
             self.after,
             self.limit,
+            self.category,
+            self.error_type,
+            self.text,
+            self.stopped_version,
+            self.sort == "newest",
         )
+
+
+class Actions(BaseModel):
+    """Which actions are wanted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    group: str | None = None
+    aggregate: str | None = None
+    aggregate_id: str | None = None
+    actor: str | None = None
+    before: int | None = Field(None, ge=1, le=2**62, description="the `next` of the page before")
+    limit: int = Field(100, ge=1, le=MOST_LISTED)
 
 
 def shown(value: object, status: int = 200) -> JSONResponse:
@@ -91,8 +116,39 @@ async def parked(filters: Annotated[Filters, Query()], operations: Ops) -> JSONR
     return shown(await within(operations.parked(filters.query())))
 
 
+@router.get("/parked/groups")
+async def alike(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+    """Group parked rows by the fingerprint of their last error, those of most rows first, with first and last seen."""
+    return shown({"groups": await within(operations.alike(filters.query(), filters.limit))})
+
+
+@router.get("/parked/count")
+async def counted(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+    """Count parked rows; above 10,000 a finer filter's count says that it is not exact."""
+    return shown(await within(operations.count(filters.query())))
+
+
 @router.get("/parked/{row_id}")
 async def parked_row(row_id: str, operations: Ops) -> JSONResponse:
     """Show one row, open or ended, with its errors, what it holds, and the attempts that were kept."""
     detail: dict[str, Any] = (await within(operations.parked_row(row_id))).to_json()
     return shown(detail)
+
+
+@router.get("/parked/{row_id}/events")
+async def row_events(row_id: str, operations: Ops) -> JSONResponse:
+    """Show the aggregate's events around the stopped one by version and type; what is in them is not shown."""
+    return shown({"events": await within(operations.stream(row_id))})
+
+
+@router.get("/subscriptions/{name}/settings")
+async def settings(name: str, operations: Ops) -> JSONResponse:
+    """Show what each handler of a group runs under and where each setting comes from."""
+    group = await within(operations.subscription(name))
+    return shown({"settings": {each: await within(operations.settings(each)) for each in group.subscriptions}})
+
+
+@router.get("/audit")
+async def audit(wanted: Annotated[Actions, Query()], operations: Ops) -> JSONResponse:
+    """Show who asked for what, when and why, and what became of it, the newest first."""
+    return shown(await within(operations.actions(ActionFilter(**wanted.model_dump()))))

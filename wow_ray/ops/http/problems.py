@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
@@ -23,6 +23,7 @@ from wow_ray.errors import (
     StoreUnavailableError,
     WowError,
 )
+from wow_ray.ops.console.rendering import refusal
 from wow_ray.ops.http.door import Door
 
 MEDIA = "application/problem+json"
@@ -40,7 +41,7 @@ class Problem(BaseModel):
 
 DOCUMENTED: Mapping[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA: {}}}
-    for status in (403, 404, 409, 422, 503)
+    for status in (401, 403, 404, 409, 422, 429, 503)
 }
 """The problems that any request may be answered with, for OpenAPI."""
 
@@ -69,34 +70,46 @@ def judged(error: WowError) -> tuple[int, str]:
             return 500, "see the errors by code in the manual"
 
 
-async def of_ours(request: Request, error: Exception) -> JSONResponse:
+async def of_ours(request: Request, error: Exception) -> Response:
     """Answer for an error of this package."""
     assert isinstance(error, WowError)  # noqa: S101 - registered for these
     status, following = judged(error)
-    more = {"row": await _present_row(request)} if isinstance(error, ConflictError) else None
     if isinstance(error, StoreUnavailableError):
         door: Door = request.app.state.door
         await door.close()
+    if is_of_a_browser(request):
+        return refusal(status, error.message, following)
+    more = {"row": await _present_row(request)} if isinstance(error, ConflictError) else None
     return problem(status, error.code, error.message, following, more)
 
 
-async def of_the_form(_: Request, error: Exception) -> JSONResponse:
+async def of_the_form(request: Request, error: Exception) -> Response:
     """Answer for a request that has not the form of one."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for these
     found = [{"where": ".".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()]
     said = "; ".join(f"{each['where']}: {each['what']}" for each in found)
+    if is_of_a_browser(request):
+        return refusal(422, said, "correct the address, or begin at the overview")
     return problem(422, "WOW-REQUEST", said, "correct the request; /openapi.json has its form", {"errors": found})
 
 
-async def of_the_address(_: Request, error: Exception) -> JSONResponse:
+async def of_the_address(request: Request, error: Exception) -> Response:
     """Answer for an address or a method that there is not."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for these
+    if is_of_a_browser(request):
+        return refusal(error.status_code, str(error.detail), "go back, or begin at the overview")
     return problem(error.status_code, "WOW-REQUEST", str(error.detail), "see /openapi.json for what there is")
 
 
-async def of_the_program(_: Request, error: Exception) -> JSONResponse:
+async def of_the_program(request: Request, error: Exception) -> Response:
     """Answer for what nobody foresaw, without telling its text: that goes to the log."""
-    return problem(500, "WOW", f"{type(error).__name__}, unexpected", "see the log of the process that serves this")
+    said, following = f"{type(error).__name__}, unexpected", "see the log of the process that serves this"
+    return refusal(500, said, following) if is_of_a_browser(request) else problem(500, "WOW", said, following)
+
+
+def is_of_a_browser(request: Request) -> bool:
+    """Whether a page is wanted rather than a problem: what is no part of the API, and no probe."""
+    return not request.url.path.startswith(("/api/", "/openapi.json", "/healthz", "/readyz", "/metrics"))
 
 
 def tell_problems(app: FastAPI) -> None:

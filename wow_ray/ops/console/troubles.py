@@ -1,0 +1,84 @@
+"""What is wrong now, worst first: the question that the console is opened with (H60)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+from wow_ray.ops.console.words import PAUSES, age, times
+from wow_ray.ops.progress import GroupView, StatusView
+
+LATE = 30.0
+"""Seconds after which an event that nobody has finished is trouble."""
+
+Level = Literal["bad", "warn", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that is wrong: in a few words, what follows from it, and the page that tells more."""
+
+    level: Level
+    what: str
+    text: str
+    href: str
+
+
+def troubles(status: StatusView, groups: Sequence[GroupView]) -> tuple[Trouble, ...]:
+    """Find what is wrong; empty = nothing is."""
+    found = [*_of_owners(status), *_of_rows(status.open_rows)]
+    for group in groups:
+        if not group.retired:
+            found += _of_pauses(group)
+            found += _of_lateness(group)
+        elif group.parked:
+            text = f"{times(group.parked, 'row')} of a group that no program has any more; nothing retries them"
+            found.append(Trouble("warn", f"{group.group} is gone", text, f"/parked?group={quote(group.group)}"))
+    order: Mapping[Level, int] = {"bad": 0, "warn": 1, "note": 2}
+    return tuple(sorted(found, key=lambda one: order[one.level]))
+
+
+def _of_owners(status: StatusView) -> list[Trouble]:
+    """Tell of slots that nobody works on."""
+    if not status.unowned:
+        return []
+    what = f"{times(len(status.unowned), 'slot')} of {status.slots:,} without an owner"
+    return [Trouble("bad", what, "Their events wait, and commands on their aggregates, too.", "/partitions")]
+
+
+def _of_rows(rows: Mapping[str, int]) -> list[Trouble]:
+    """Tell of what waits for a person, and of what is retried by itself."""
+    found = []
+    if exhausted := rows.get("exhausted", 0):
+        what = f"{times(exhausted, 'aggregate')} for a person to decide"
+        text = "No automatic retry is left, or it would have no point. Resume or skip."
+        found.append(Trouble("bad", what, text, "/parked?state=exhausted&view=groups"))
+    if parked := rows.get("parked", 0):
+        what = f"{times(parked, 'aggregate')} parked"
+        found.append(Trouble("warn", what, "Retried by themselves over days.", "/parked?state=parked&view=groups"))
+    return found
+
+
+def _of_pauses(group: GroupView) -> list[Trouble]:
+    """Tell of pauses of a group."""
+    found = []
+    for pause in group.pauses:
+        where = "everywhere" if pause.partition is None else f"in {pause.partition}"
+        who = f"{pause.actor}: {pause.text}" if pause.stops else pause.text
+        text = f"{PAUSES.get(pause.reason, pause.reason).capitalize()}. {who}"
+        level: Level = "warn" if pause.stops else "bad"
+        what = f"{group.group} is paused {where}"
+        found.append(Trouble(level, what, text, f"/subscriptions/{quote(group.group)}"))
+    return found
+
+
+def _of_lateness(group: GroupView) -> list[Trouble]:
+    """Tell of an event that has waited too long."""
+    if group.oldest is None or group.oldest.age < LATE:
+        return []
+    what = f"{group.group} is {age(group.oldest.age)} behind"
+    lag = times(group.lag, "position")
+    text = f"{lag} not read, {group.unfinished:,} under way; the oldest stands in slot {group.oldest.slot}."
+    return [Trouble("warn", what, text, f"/subscriptions/{quote(group.group)}")]
