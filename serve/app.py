@@ -1,8 +1,9 @@
-"""The operators' API on Ray Serve: `serve run serve.app:app`, or `serve deploy serve/config.yaml` on a cluster.
+"""The console and the API on Ray Serve: `serve run serve.app:app`, or `serve deploy serve/config.yaml` on a cluster.
 
 The app is the one that `WOW_RAY_APP` names. Its store is found where the replica runs, as everywhere: in
 `WOW_RAY_POSTGRES_DSN` or `WOW_RAY_POSTGRES_DSN_FILE`, in the settings, else in the app's state folder. The address of
-the store is in no argument and no `runtime_env`: Ray's dashboard shows both.
+the store is in no argument and no `runtime_env`: Ray's dashboard shows both. Nor are the tokens of those who are let
+in: they stand in `ops.tokens_file` or in `WOW_RAY_OPS__TOKENS`; without any, this machine alone is answered.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from wow_ray.actors.ops import bound
+from wow_ray.cli.loading import load_app
 from wow_ray.cli.options import Where, named
-from wow_ray.cluster import open_operations
+from wow_ray.cluster import access_of, open_operations, settings_of
 from wow_ray.ops import Operations
+from wow_ray.ops.access import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +34,15 @@ class OperationsOf:
             yield operations
 
 
-app = bound(OperationsOf(named(None)))
+@dataclass(frozen=True, slots=True)
+class AccessTo:
+    """Reads who is let in to the console of an app that is named by its import string."""
+
+    app: str
+
+    def __call__(self) -> Access:
+        """Import the app, read its settings."""
+        return access_of(settings_of(load_app(self.app).app))
+
+
+app = bound(OperationsOf(named(None)), AccessTo(named(None)))

@@ -1,4 +1,4 @@
-"""Puts the operators' API on Ray Serve.
+"""Puts the operators' console and API on Ray Serve.
 
 It talks to the store and to no actor: what it is asked for is stored there and applied by whoever owns the slot, so an
 actor that is dead is a slot without an owner, which `/readyz` tells as a 503. It does its work when the app is down.
@@ -6,19 +6,20 @@ actor that is dead is a slot without an owner, which `/readyz` tells as a 503. I
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from ray import serve
 from ray.serve import Application
 
+from wow_ray.ops.access import Access
 from wow_ray.ops.http import api
 from wow_ray.ops.http.door import Opened
 
 NAME = "wow-ray-ops"
 OPTIONS: Mapping[str, Any] = {
-    # It holds nothing that a second one would share the load of, and it fits beside anything.
+    # Sessions of browsers are signed with a key of its own; and it fits beside anything.
     "num_replicas": 1,
     "ray_actor_options": {"num_cpus": 0},
     # A command waits for its outcome, five seconds at most.
@@ -27,10 +28,13 @@ OPTIONS: Mapping[str, Any] = {
 }
 
 
-def bound(opened: Opened) -> Application:
-    """Bind the API for Serve; `opened` travels to the replica by name, and opens there what it works with."""
+def bound(opened: Opened, access: Callable[[], Access] = Access) -> Application:
+    """Bind console and API for Serve; both arguments travel to the replica by name.
+
+    There `opened` opens what it works with, and `access` reads who is let in.
+    """
 
     def built() -> FastAPI:
-        return api(opened)
+        return api(opened, access())
 
     return serve.deployment(name=NAME, **OPTIONS)(serve.ingress(built)()).bind()

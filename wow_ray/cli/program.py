@@ -20,6 +20,7 @@ from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
 from wow_ray.cli.shown import console, document, harmless
 from wow_ray.cli.subscriptions import subscriptions
+from wow_ray.cli.token import token
 from wow_ray.cli.up import down, up
 
 program = typer.Typer(
@@ -38,6 +39,7 @@ program.command("up")(up)
 program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
+program.command("token")(token)
 program.add_typer(subscriptions, name="subscriptions")
 program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")

@@ -107,10 +107,14 @@ async def _served(serving: Serving, stop: Stop) -> tuple[Ended, Vitals | None]:
             open_service(spec, serving.settings, serving.database, partitions=plan.partitions, returning=returning)
         )
         operations = await stack.enter_async_context(open_operations(serving.database, spec))
+        from wow_ray.cli.console import served_console  # noqa: PLC0415 - the other commands do without a web server
+
+        console = await stack.enter_async_context(served_console(operations, serving.settings))
         stop.started()
         serving.home.started = True
         names = ", ".join(group.name for group in spec.groups) or "no handlers"
         say(f"running {times(len(service.partitions), 'partition')}: {names}")
+        say(f"console at {console}")
         pulse = Pulse(service, operations)
         ends: list[Coroutine[Any, Any, object]] = [stop.asked.wait(), service.wait()]
         if serving.watch is not None:

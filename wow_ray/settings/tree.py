@@ -115,6 +115,19 @@ class CallsSettings(Section):
     store: Literal["postgres", "redis"] = "postgres"
 
 
+class OpsSettings(Section):
+    """`ops`: where the console and the API are served by `wow-ray dev`, and who is let in.
+
+    `tokens_file` and `tokens` (the same lines, also ended by commas; for the environment) hold names, roles and hashes,
+    as `wow-ray token` writes them. Without any, this machine alone is answered, and `host` must be its own.
+    """
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=65_535)] = 8000
+    tokens_file: Path | None = None
+    tokens: SecretStr | None = None
+
+
 class Settings(BaseSettings):
     """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
 
@@ -137,6 +150,7 @@ class Settings(BaseSettings):
     concurrency: Count = 64
     commit: CommitSettings = CommitSettings()
     calls: CallsSettings = CallsSettings()
+    ops: OpsSettings = OpsSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
 

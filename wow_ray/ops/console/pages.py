@@ -59,7 +59,9 @@ async def parked(request: Request, filters: Annotated[Filters, Query()], operati
     """List parked rows, or the groups of errors that are alike, as the address says."""
     shared = await around(request, operations, "Parked")
     count = await within(operations.count(filters.query()))
-    more: dict[str, Any] = {"filters": filters, "given": filters.given(), "count": count, "rows": (), "next": None}
+    given = filters.given()
+    more: dict[str, Any] = {"filters": filters, "given": given, "count": count, "rows": (), "next": None}
+    more["narrowed"] = len(given.keys() - {"view", "sort"})
     more |= {"states": list(State), "reasons": list(Reason), "names": await _names(operations), "alike": ()}
     if filters.view == "groups":
         more["alike"] = await within(operations.alike(replace(filters.query(), after=None), GROUPS))

@@ -86,6 +86,7 @@ def _environment() -> Environment:
         "cut": cut,
         "part": lambda text: quote(str(text), safe=""),
         "number": lambda number: f"{number:,}",
+        "sentence": words.sentence,
         "when": _when,
     }
     made.globals |= {"bar": bar, "classified": words.classified, "link": _link, "times": words.times, "words": words}

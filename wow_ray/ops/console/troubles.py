@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from wow_ray.ops.console.words import PAUSES, age, times
+from wow_ray.ops.console.words import PAUSES, age, sentence, times
 from wow_ray.ops.progress import GroupView, StatusView
 
 LATE = 30.0
@@ -67,7 +67,7 @@ def _of_pauses(group: GroupView) -> list[Trouble]:
     for pause in group.pauses:
         where = "everywhere" if pause.partition is None else f"in {pause.partition}"
         who = f"{pause.actor}: {pause.text}" if pause.stops else pause.text
-        text = f"{PAUSES.get(pause.reason, pause.reason).capitalize()}. {who}"
+        text = f"{sentence(PAUSES.get(pause.reason, pause.reason))}. {who}"
         level: Level = "warn" if pause.stops else "bad"
         what = f"{group.group} is paused {where}"
         found.append(Trouble(level, what, text, f"/subscriptions/{quote(group.group)}"))

@@ -75,6 +75,11 @@ def classified(category: str, source: str) -> str:
     return f"{category}, because {said}: {CATEGORIES.get(category, 'of an unknown kind')}"
 
 
+def sentence(text: str) -> str:
+    """Begin with a capital; the rest stays as it is, names of classes among it."""
+    return text[:1].upper() + text[1:]
+
+
 def age(seconds: float | None) -> str:
     """Write a length of time by its two largest units."""
     if seconds is None or seconds != seconds or seconds == float("inf"):  # noqa: PLR0124 - a NaN is not itself
