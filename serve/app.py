@@ -13,9 +13,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from wow_ray.actors.ops import bound
+from wow_ray.cli.admitting import access_of
 from wow_ray.cli.loading import load_app
 from wow_ray.cli.options import Where, named
-from wow_ray.cluster import access_of, open_operations, settings_of
+from wow_ray.cluster import open_operations, settings_of
 from wow_ray.ops import Operations
 from wow_ray.ops.access import Access
 

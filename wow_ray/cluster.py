@@ -27,7 +27,6 @@ from wow_ray.app import App
 from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import Known, Operations
-from wow_ray.ops.access import Access, TokenSource
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores
 from wow_ray.ports.wakes import Heads, Wakes
@@ -41,7 +40,6 @@ __all__ = [
     "Database",
     "EmbeddedPostgres",
     "SystemClock",
-    "access_of",
     "at_hand",
     "checked",
     "connect",
@@ -76,13 +74,6 @@ _running: dict[str, _Running] = {}
 def settings_of(app: App, file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Read an app's settings, in every program alike: code, `wow-ray.toml` beside it, environment (C4, S79)."""
     return load(app.settings, settings_file(file, app.folder), os.environ if environ is None else environ)
-
-
-def access_of(settings: Settings) -> Access:
-    """Read who is let in to the console and the API; raises `SettingsError` for a file or a line that is wrong."""
-    ops = settings.ops
-    lines = None if ops.tokens is None else ops.tokens.get_secret_value()
-    return Access(TokenSource(ops.tokens_file, lines), SystemClock())
 
 
 def state_dir_of(context: str, data_dir: Path | None = None) -> Path:

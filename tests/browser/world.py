@@ -46,6 +46,10 @@ class CarrierRefusedError(Exception):
     """The carrier does not take it."""
 
 
+for _error in (UnknownBuyerError, CarrierRefusedError):
+    _error.__module__ = "shop"  # as in an app of its own
+
+
 @dataclass
 class Outside:
     """What the shop depends on, and what of it is broken: orders by id."""

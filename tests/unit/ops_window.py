@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -73,6 +73,8 @@ class Window:
         self._stop = stop
         self.carrier = carrier
         self.client = client
+        self.headers: dict[str, str] = {}
+        """What is sent with whatever is asked."""
 
     async def place(self, *ids: str) -> None:
         """Append one event to each aggregate and let it be handled."""
@@ -94,14 +96,23 @@ class Window:
 
     async def seen(self, path: str) -> Any:  # noqa: ANN401 - JSON
         """Give what a page shows."""
-        answer = await self.client.get(path)
+        answer = await self.client.get(path, headers=self.headers)
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    async def submit(self, path: str, form: Mapping[str, str]) -> httpx.Response:
+        """Send a form as a browser does, let six seconds pass, and follow where it leads."""
+        asked = asyncio.ensure_future(self.client.post(path, data=form, headers=self.headers, follow_redirects=True))
+        await at_rest()
+        await (self.running.advance("6s") if self.runs else self.running.clock.advance(6.0))
+        return await asked
 
     async def ask(self, path: str, body: dict[str, Any], **headers: str) -> httpx.Response:
         """Ask for something, and let six seconds pass."""
         asked = asyncio.ensure_future(
-            self.client.post(path, json=body, headers={name.replace("_", "-"): each for name, each in headers.items()})
+            self.client.post(
+                path, json=body, headers=self.headers | {name.replace("_", "-"): each for name, each in headers.items()}
+            )
         )
         await at_rest()
         await (self.running.advance("6s") if self.runs else self.running.clock.advance(6.0))

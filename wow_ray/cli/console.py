@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
-from wow_ray.cluster import access_of
+from wow_ray.cli.admitting import access_of
 from wow_ray.errors import SettingsError
 from wow_ray.ops import Operations
 from wow_ray.ops.http import api

@@ -18,7 +18,7 @@ from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
 from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
-from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, Pending
+from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 from wow_ray.policy.parked import Verb
 from wow_ray.policy.pauses import STOPS, PauseReason
 from wow_ray.ports.clock import Clock
@@ -85,6 +85,10 @@ class Operations:
     async def parked_row(self, row_id: str) -> ParkedDetail:
         """Show one row, open or ended, with everything known about it; raises `NotFoundError`."""
         return await self._finding.detail(row_id, await self._now_known())
+
+    async def row(self, row_id: str) -> ParkedView:
+        """Show one row, open or ended, as in a list; raises `NotFoundError`."""
+        return ParkedView.of(await self._finding.row(row_id), await self._now_known())
 
     async def stream(self, row_id: str) -> tuple[EventView, ...]:
         """Show the events around the one that a row stopped at; raises `NotFoundError`."""

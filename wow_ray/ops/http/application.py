@@ -13,9 +13,10 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from wow_ray.ops.access import Access
+from wow_ray.ops.bulk import Batches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
-from wow_ray.ops.http import asking, calling, events, health, looking, pausing
+from wow_ray.ops.http import asking, bulk, calling, events, health, looking, pausing
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
@@ -32,6 +33,7 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        await batches.close()
         await door.close()
 
     door, access = Door(opened), access or Access()
@@ -45,8 +47,10 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.door = door
+    app.state.batches = batches = Batches(door.operations)
     app.state.pulse = events.Pulse()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
+    version.include_router(bulk.router)
     version.include_router(looking.router)
     version.include_router(asking.router)
     version.include_router(pausing.router)
