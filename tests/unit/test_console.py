@@ -105,7 +105,7 @@ async def test_a_row_is_shown_with_everything_that_is_known(window: Window) -> N
     await window.place("o-1")
     text = await shown(window, f"/parked/{row['id']}")
     assert "Every call of its budget failed." in text
-    assert "Recoverable, because nobody had an opinion" in text
+    assert "Recoverable, because the handler&#39;s or its processor&#39;s own lists name this error" in text
     assert "2 events, versions 1 to 2" in text
     assert re.search(r'<li class="stopped"><span class="version">v1.*stopped here', text)
     assert re.search(r'<li class="held"><span class="version">v2', text)

@@ -491,6 +491,8 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     pages = [f"/api/v1/{each}" for each in ("overview", "partitions", "subscriptions", "parked", "audit", "events")]
     pages += [group, f"{group}/pauses", f"{group}/settings", f"{rows}/events"]
     pages += ["/api/v1/parked/groups", "/api/v1/parked/count"]
+    bulk = "/api/v1/parked/bulk"
+    pages += [f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}", "{batch_id}/stop")]
     commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")]
     commands += [f"{group}/{verb}" for verb in ("pause", "reset", "resume")]
     calls = ["/api/v1/calls", "/api/v1/calls/{call_id}", "/api/v1/calls/{call_id}/{verb}"]

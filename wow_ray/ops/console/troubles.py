@@ -29,6 +29,7 @@ class Trouble:
 def troubles(status: StatusView, groups: Sequence[GroupView]) -> tuple[Trouble, ...]:
     """Find what is wrong; empty = nothing is."""
     found = [*_of_owners(status), *_of_rows(status.open_rows)]
+    found += [Trouble("bad", "A partition is in trouble", f"{each}.", "/partitions") for each in status.troubles]
     for group in groups:
         if not group.retired:
             found += _of_pauses(group)

@@ -24,6 +24,28 @@ router = APIRouter()
 
 EVERY = 1.0
 """Seconds between two looks."""
+RESTLESS = frozenset(
+    [
+        "now",
+        "age",
+        "lease_left",
+        "rate",
+        "failed_rate",
+        "handled",
+        "failed",
+        "running",
+        "up",
+        "committed",
+        "uncommitted",
+        "loop_lag",
+        "late",
+        "waiting",
+        "open",
+        "probes_failed",
+        "next_probe",
+    ]
+)
+"""What is different at every look, so that it is no news; pages show it as of their last one."""
 BEAT = 5
 """Looks after which it is said that all is as it was."""
 LONGEST = 300
@@ -94,5 +116,5 @@ def _named(*seen: object) -> str:
 def _lasting(value: object) -> object:
     """Leave out what changes by itself."""
     if isinstance(value, dict):
-        return {name: _lasting(each) for name, each in value.items() if name not in {"now", "age", "lease_left"}}
+        return {name: _lasting(each) for name, each in value.items() if name not in RESTLESS}
     return [_lasting(each) for each in value] if isinstance(value, list) else value
