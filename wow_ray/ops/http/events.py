@@ -25,25 +25,10 @@ router = APIRouter()
 EVERY = 1.0
 """Seconds between two looks."""
 RESTLESS = frozenset(
-    [
-        "now",
-        "age",
-        "lease_left",
-        "rate",
-        "failed_rate",
-        "handled",
-        "failed",
-        "running",
-        "up",
-        "committed",
-        "uncommitted",
-        "loop_lag",
-        "late",
-        "waiting",
-        "open",
-        "probes_failed",
-        "next_probe",
-    ]
+    {
+        *("now", "age", "lease_left", "up", "committed", "uncommitted", "loop_lag", "late", "next_probe"),
+        *("rate", "failed_rate", "handled", "failed", "running", "waiting", "open", "probes_failed"),
+    }
 )
 """What is different at every look, so that it is no news; pages show it as of their last one."""
 BEAT = 5
