@@ -95,6 +95,8 @@ def test_serve_run_shows_a_parked_order_resumes_it_and_tells_when_the_app_is_awa
     with shop() as place, place.dev("shop:app") as dev, serve_run(place) as output:
         assert answers("/readyz", 200, output).json()["ready"]
         assert not heard_elsewhere()
+        assert "Nothing: every slot has an owner" in answers("/", 200, output).text
+        assert answers("/static/console.css", 200).headers["content-type"].startswith("text/css")
         (place.broken / "o-1").touch()
         with place.producer() as producer:
             producer.place("o-1")

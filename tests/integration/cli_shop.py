@@ -82,6 +82,7 @@ class Shop:
         self.state = place / "wow-ray" / "shop"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("WOW_RAY_")}
         self.environ = {**kept, "XDG_STATE_HOME": str(place), "PYTHONUNBUFFERED": "1", "COLUMNS": "200"}
+        self.environ["WOW_RAY_OPS__PORT"] = "0"  # several run at once
 
     def command(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run `wow-ray` to its end, in the shop's folder."""
