@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import actor_per_aggregate, catch_up, isolation, recovery
+from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, recovery
 from benchmarks.report import Options, Report, console
 
 BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
@@ -20,6 +20,7 @@ BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
     "catch_up_deep": catch_up.run_deep,
     "isolation": isolation.run,
     "recovery": recovery.run,
+    "durable_calls": durable_calls.run,
     "actor_per_aggregate": actor_per_aggregate.run,
 }
 
