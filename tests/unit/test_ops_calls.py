@@ -11,6 +11,7 @@ import pytest
 
 from wow_ray import App, CallState, ConflictError, Durable, NotFoundError, OperationError
 from wow_ray.ops import CallQuery, Command, Operations
+from wow_ray.ops.access import Access, Role, TokenSource, made_token
 from wow_ray.ops.http.application import api
 from wow_ray.testing import Running, Scenario
 
@@ -155,3 +156,26 @@ async def test_all_of_it_over_http() -> None:
             assert stale.status_code == 409
             assert (await http.post("/api/v1/calls/nobody/cancel", json=body)).status_code == 404
             assert (await http.post(f"/api/v1/calls/{call_id}/explode", json=body)).status_code == 422
+
+
+@pytest.mark.parametrize(("role", "shows"), [(Role.VIEWER, False), (Role.OPERATOR, True)])
+async def test_a_viewer_is_shown_no_arguments(role: Role, shows: bool) -> None:  # noqa: FBT001 - what is to be told
+    """Issue 7.1: payloads are for operators; a viewer is told everything else, and may ask for nothing."""
+    token, holder = made_token("vic", role)
+    async with world() as (running, operations):
+        call_id = await exhausted(running)
+
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Operations]:
+            yield operations
+
+        transport = httpx.ASGITransport(api(opened, Access(TokenSource(None, holder.line()), running.clock)))
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as http:
+            shown = (await http.get(f"/api/v1/calls/{call_id}")).json()
+            assert (shown["payload"] is not None, shown["headers"] is not None) == (shows, shows)
+            assert shown["call"]["error"]["type"]
+            asked = await http.post(
+                f"/api/v1/calls/{call_id}/retry", json={"etag": shown["call"]["etag"], "reason": "x"}
+            )
+            assert asked.status_code == (200 if shows else 403)

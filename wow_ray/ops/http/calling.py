@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
@@ -42,9 +43,16 @@ async def calls(filters: Annotated[Filters, Query()], operations: Ops) -> JSONRe
 
 
 @router.get("/calls/{call_id}")
-async def call(call_id: str, operations: Ops) -> JSONResponse:
-    """Show one call with its errors, its arguments and its result; secrets in them are hidden."""
-    return shown(await within(operations.calls.shown(call_id)))
+async def call(request: Request, call_id: str, operations: Ops) -> JSONResponse:
+    """Show one call with its errors, its arguments and its result; secrets in them are hidden.
+
+    A viewer is shown no arguments, headers and result: they are null.
+    """
+    detail: dict[str, Any] = (await within(operations.calls.shown(call_id))).to_json()
+    visitor: Visitor = request.state.visitor
+    if not visitor.role.covers(Role.OPERATOR):
+        detail |= dict.fromkeys(("payload", "headers", "result"))
+    return shown(detail)
 
 
 @router.post("/calls/{call_id}/{verb}")
