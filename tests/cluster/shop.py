@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 from pydantic import BaseModel
 
-from wow_ray import Aggregate, App, Event, ReactContext, StateEvent, on_event, retry
+from wow_ray import Aggregate, App, Durable, Event, ReactContext, StateEvent, on_event, retry
 from wow_ray.adapters.clock import monotonic
 
 DSN = "WOW_RAY_POSTGRES_DSN"
@@ -135,6 +135,11 @@ def make(context: str, schema: str, *, scores: bool) -> App:
     async def witness() -> AsyncIterator[Witness]:
         async with asyncpg.create_pool(os.environ[DSN], min_size=1, max_size=8) as pool:
             yield Witness(pool, schema)
+
+    @app.retryable(durable=Durable(max_retries=3, initial_delay="100ms"), name="settle")
+    async def settle(seconds: int) -> int:
+        await asyncio.sleep(seconds)  # noqa: TID251 - a call that takes its time
+        return os.getpid()
 
     app.reactor(start="beginning")(Notifier)
     if scores:

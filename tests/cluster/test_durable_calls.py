@@ -1,0 +1,49 @@
+# ruff: noqa: S608 - the only thing put into a statement's text is the name of the test's own schema
+"""Durable calls are run by the app's actors on Ray, and go on when those are killed (F2, F6)."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from tests.cluster.lab import PATIENCE, Lab
+from tests.waiting import until
+
+
+async def stored(lab: Lab, call_id: str, seconds: int) -> None:
+    """Store a call of the app's durable function, as a producer in any language could."""
+    sql = f"insert into {lab.schema}.durable_calls (id, function, payload, priority, state, due, attempts, spent)"
+    payload = f'{{"v":1,"a":{{"seconds":{seconds}}}}}'
+    await lab.admin.execute(f"{sql} values ($1, 'settle', $2, 4, 'waiting', now(), 0, 0)", call_id, payload)
+
+
+async def found(lab: Lab, call_id: str) -> asyncpg.Record:
+    """Give a call."""
+    row = await lab.admin.fetchrow(f"select * from {lab.schema}.durable_calls where id = $1", call_id)
+    assert row is not None
+    return row
+
+
+async def test_calls_run_in_the_actors_and_outlive_them(lab: Lab) -> None:
+    """F6: run by whichever actor claims it; killed in the middle, it is made again once its lease is over."""
+    plan = await lab.up(2)
+    pids = {await lab.pid(name) for name in plan.partitions}
+    await stored(lab, "c-1", 0)
+
+    async def succeeded(call_id: str) -> bool:
+        return bool((await found(lab, call_id))["state"] == "succeeded")
+
+    await until(lambda: succeeded("c-1"), "the call to be run", seconds=PATIENCE)
+    assert int((await found(lab, "c-1"))["result"]) in pids
+
+    await stored(lab, "c-2", 5)
+
+    async def running() -> bool:
+        return bool((await found(lab, "c-2"))["state"] == "running")
+
+    await until(running, "the call to begin", seconds=PATIENCE)
+    for name in plan.partitions:
+        await lab.kill(name)
+    await until(lambda: succeeded("c-2"), "the call to be made again", seconds=PATIENCE)
+    again = await found(lab, "c-2")
+    assert again["attempts"] == 2
+    assert int(again["result"]) not in pids
