@@ -20,6 +20,8 @@ from wow_ray.policy.slots import slot_of
 from wow_ray.ports.ledger import NewIntent, RowFilter
 from wow_ray.ports.stores import ClientStores
 
+DEADLY = {137, 9, -11}
+"""How processes end that were killed by an event."""
 OTHERS = [f"o{number}" for number in range(40)]
 
 
@@ -74,6 +76,7 @@ async def survived(herd: Herd, client: ClientStores, sums: Mapping[str, int], re
             await herd.kill(number)
             return deaths
         del herd.running[number]
+        assert program.returncode in DEADLY, f"ended with {program.returncode}: {herd.errors(number)}"
         deaths += 1
     raise AssertionError(f"still dying after {deaths} deaths: {herd.errors(herd.number)}")
 
@@ -106,7 +109,7 @@ async def test_a_live_event_that_ends_the_process_at_once(herd: Herd, client: Cl
 
     row = await the_row(client)
     assert (row.group, row.aggregate_id, row.stopped, row.reason) == (CALLS, "k", (2, 0), Reason.CRASHED_WORKER)
-    assert deaths == 2 + 3
+    assert deaths == 2 + 3, [herd.errors(number) for number in range(1, herd.number + 1)]
     well(herd, dict.fromkeys(OTHERS, 3) | {"k": 1})
 
 

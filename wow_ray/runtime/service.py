@@ -250,6 +250,8 @@ class Service:
         for task in (*self._keepers, *self._resets):
             task.cancel()
         await asyncio.gather(*self._resets, return_exceptions=True)
+        # A handler's SystemExit may bring us here a turn before its partition is told what ended the worker (H32).
+        await asyncio.sleep(0)  # noqa: TID251 - one turn of the loop, no time
         stops: list[Awaitable[None]] = [
             # What no worker survives may be told before the partition itself has ended of it: nothing is released then.
             partition.abandon() if partition.ended.done() or partition.workers.failed.done() else partition.stop()
