@@ -188,6 +188,10 @@ class SlotStore(Protocol):
         """
         ...
 
+    async def acquire_free(self, owner: Owner, slots: Sequence[int]) -> Acquired:
+        """Take over, as `acquire` does, those of the slots that nobody defends now; waits for nobody, may be none."""
+        ...
+
     async def commit(self, writes: Sequence[SlotWrite]) -> datetime:
         """Write the slots' progress and ledger changes in one transaction; answers the store's time.
 
@@ -212,6 +216,13 @@ class SlotStore(Protocol):
         """Commit and give the slots up at once, so that a successor need not wait for the lease.
 
         The owner's start has ended `CLEAN` then, also where nothing is written or some slots are kept.
+        """
+        ...
+
+    async def let_go(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """Commit and give these slots up, as `release` does; the owner goes on with its others, its start lasts (L7).
+
+        Raises what `commit` raises. After `StoreUnavailableError` they may be somebody else's: send the same again.
         """
         ...
 

@@ -132,7 +132,7 @@ class Attempts:
         """
         group, slot = lane.group, lane.slot
         barred = group.pause is not None or group.stops or self._workers.closed or self.careful
-        if lane.row is not None or slot.markers or barred:
+        if lane.row is not None or slot.markers or slot.leaving or barred:
             return None
         clock, valid_until, handlers = self._clock.monotonic, self._lease.valid_until, group.handlers
         unfinished = slot.progress[group.number].unfinished
@@ -175,7 +175,7 @@ class Attempts:
         if lane.began >= self._lease.valid_until:
             self._outcomes.lease_lost()
         full = lane.row is not None and group.open >= WINDOW
-        if full or group.stops or self._workers.closed:
+        if full or group.stops or self._workers.closed or lane.slot.leaving:
             return False
         return group.pause is None or group.pause.lane is lane
 
@@ -281,7 +281,8 @@ class Attempts:
         """Look again after a wait; raises `Interrupted` when no call may begin now (L3, H9)."""
         group, late_for_lease = lane.group, self._clock.monotonic() >= self._lease.valid_until
         paused = group.pause is not None and group.pause.lane is not lane
-        if lane.status is not Status.RUNNING or self._workers.closed or group.stops or paused or late_for_lease:
+        halted = self._workers.closed or group.stops or lane.slot.leaving
+        if lane.status is not Status.RUNNING or halted or paused or late_for_lease:
             raise Interrupted
 
     async def _fold(self, lane: Lane, cell: Cell) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from wow_ray.failure import Category, Failure, capture
 from wow_ray.policy import parked as life
 from wow_ray.policy.parked import Reason
-from wow_ray.policy.suspicion import DEATHS, Trying, admitted, in_a_row, is_careful, is_convicted, stretch_end
+from wow_ray.policy.suspicion import Trying, admitted, in_a_row, is_careful, is_convicted, stretch_end
+from wow_ray.runtime.crashes import crash
 from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import Status
 from wow_ray.runtime.rows import stop_at
@@ -22,6 +22,7 @@ from wow_ray.runtime.turns import Turn, Turns
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Collection, Mapping
 
     from wow_ray.policy.parked import Row
     from wow_ray.ports.clock import Clock
@@ -41,19 +42,6 @@ log = logging.getLogger("wow_ray.caution")
 
 LOOK = 0.1
 """Seconds between two looks whether the stretch is passed and whether whoever has a turn can still use it."""
-
-
-class WorkerDiedError(Exception):
-    """The process died while an event was handled, and again each time it was tried."""
-
-
-def crash() -> Failure:
-    """Give what a row says that is parked for the deaths of its process."""
-    text = (
-        f"the process died {DEATHS} times while this event was handled; no exception says why: its own log may, or the "
-        "system's (out of memory, a fault in native code, os._exit)"
-    )
-    return capture(WorkerDiedError(text), Category.UNRECOVERABLE, "process")
 
 
 class Careful(Protocol):
@@ -86,10 +74,14 @@ class Caution:
 
     # --- the start
 
-    async def begin(self, acquired: Acquired, reader: LogReader) -> None:
-        """Look at how former starts ended and at what they had marked, before anything of the slots is handed out."""
-        slots = self._partition.slots
-        careful = is_careful(acquired.starts)
+    async def begin(
+        self, acquired: Acquired, slots: Mapping[int, Slot], reader: LogReader, *, joins: bool = False
+    ) -> None:
+        """Look at how former starts ended and at what they had marked, before anything of the slots is handed out.
+
+        A partition that runs (`joins`) is careful again only with slots whose owner died.
+        """
+        careful = is_careful(acquired.starts) and (not joins or any(slot.crashed for slot in slots.values()))
         suspects = sum(len(slot.trying) for slot in slots.values())
         if not careful and not suspects:
             return
@@ -102,7 +94,7 @@ class Caution:
         count = in_a_row(acquired.starts)
         log.warning("the process died %d times in a row; going on carefully, with %d suspects", count, suspects)
 
-    def convict(self) -> None:
+    def convict(self, slots: Collection[Slot]) -> None:
         """Park those who are charged often enough, and begin with the others; everything left over is handed out."""
         if not self.active:
             return
@@ -110,8 +102,9 @@ class Caution:
             (group.number, lane.slot, lane.queue[0].position): lane
             for group in self._partition.groups.values()
             for lane in group.lanes.values()
+            if lane.queue
         }
-        for slot in self._partition.slots.values():
+        for slot in slots:
             for tried in list(slot.trying.values()):
                 lane = firsts.get((tried.group, slot, tried.position))
                 if lane is None or is_convicted(tried):
@@ -135,7 +128,7 @@ class Caution:
         if lane.row is not None:
             if self._begun_again(lane):
                 await run(lane, task)
-                self._partition.going_on.look()  # it may have been the one that another one waits for
+                self._partition.going_on.look()  # another one may have waited for it
             return
         turn = self._turns.get(lane)
         if turn is None or not turn.marked:
@@ -219,6 +212,11 @@ class Caution:
             if lane.status is Status.READING and lane.row is not None:
                 self._partition.workers.ready(lane)
 
+    def dropped(self, lane: Lane) -> None:
+        """Forget a lane whose slot leaves; charges go with the slot."""
+        lane.status = Status.GONE
+        self._leave(lane)
+
     # --- rows
 
     def allows(self, row: Row) -> bool:
@@ -236,10 +234,8 @@ class Caution:
     def begun(self, slot: Slot, row: Row) -> None:
         """Note that a row has begun."""
         if row.suspicions:
-            self._rows_begun = {
-                each.id: (each, of) for each, of in self._rows_begun.values() if self._under_way(each, of)
-            }
-            self._rows_begun[row.id] = (row, slot)
+            there = [(each, of) for each, of in self._rows_begun.values() if self._under_way(each, of)]
+            self._rows_begun = {each.id: (each, of) for each, of in (*there, (row, slot))}
 
     def _under_way(self, row: Row, slot: Slot) -> bool:
         group = self._rows.partition.by_name[row.group]

@@ -132,7 +132,7 @@ class Commits:
                     raise
                 finally:
                     self._sending_since = None
-                self._partition.batch_done()
+            self._partition.batch_done()
             for callback in after:
                 callback()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from wow_ray.ports.clock import Cancellable, Clock
     from wow_ray.runtime.lane import Cell, Lane
+    from wow_ray.runtime.slot import Slot
 
 GRACE = 30.0
 """Seconds after its timeout in which a call may still end by itself (H25)."""
@@ -55,10 +56,10 @@ class Deadlines:
         if call.deadline < self._armed_at:
             self._arm(call.deadline)
 
-    def interrupt(self) -> None:
-        """Cancel every async call because the partition stops; that is no attempt (B4, K5)."""
+    def interrupt(self, slot: Slot | None = None) -> None:
+        """Cancel every async call, or those of one slot, because it is to stop or move; that is no attempt (B4, K5)."""
         for call in self.calls:
-            if not call.blocking and not call.abandoned:
+            if not call.blocking and not call.abandoned and slot in {None, call.lane.slot}:
                 call.interrupted = True
                 call.task.cancel()
 

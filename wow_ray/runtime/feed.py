@@ -120,8 +120,9 @@ class Feed:
         if self._doubtful:
             await self._check_identity()
         slots = self._partition.slots
+        asked_heads_of = dict(slots)
         self.heads = await self._reader.heads(list(slots))
-        self._check_heads()
+        self._check_heads(asked_heads_of)
         able = frozenset(
             number for number, group in self._partition.groups.items() if group.takes_page(WINDOW - 2 * PAGE)
         )
@@ -145,7 +146,11 @@ class Feed:
     def _plan(self, able: frozenset[int]) -> list[Ask]:
         if not able:
             return []
-        numbers = [number for number, slot in self._partition.slots.items() if slot.behind(self.heads.get(number, 0))]
+        numbers = [
+            number
+            for number, slot in self._partition.slots.items()
+            if not slot.leaving and slot.behind(self.heads.get(number, 0))
+        ]
         if not numbers:
             return []
         self._first = (self._first + 1) % len(numbers)
@@ -182,17 +187,18 @@ class Feed:
         self._identity = identity
         self._doubtful = False
 
-    def _check_heads(self) -> None:
-        for number, slot in list(self._partition.slots.items()):
+    def _check_heads(self, asked: dict[int, Slot]) -> None:
+        """See that the log has what was read of it; of a slot that came while it was asked nothing is known yet."""
+        for number, slot in asked.items():
             head = self.heads.get(number, 0)
-            if slot.beyond(head):
+            if self._partition.slots.get(number) is slot and slot.beyond(head):
                 self._partition.rewound(number, max(slot.cursors().values()), head)
                 return
 
     def _dispatch(self, page: Page, asked_for: dict[int, dict[int, Progress]], owned: dict[int, Slot]) -> None:
         """Hand the rows to the lanes of exactly the groups the page was asked for, then move those groups' cursors."""
         present = self._partition.slots
-        still = {number for number, slot in owned.items() if present.get(number) is slot}
+        still = {number for number, slot in owned.items() if present.get(number) is slot and not slot.leaving}
         # A group that is being reset, or was while the page was on its way (its progress is another one then), gets
         # nothing of it, and its cursor stays.
         groups = self._partition.groups

@@ -81,6 +81,8 @@ class GoingOn:
             for row_id in list(rows):
                 if group.stops or group.pause is not None:
                     break
+                if rows[row_id].leaving and not rows[row_id].lost:
+                    continue
                 if not await self._went_on(group, rows[row_id], row_id):
                     more = True
                     break
@@ -96,7 +98,7 @@ class GoingOn:
             return True
         changed = slot.progress[group.number] is not progress or slot.in_memory(row_id) not in {None, row}
         full = row.state is State.RETRYING and self._partition.drains.active >= ROOM
-        if changed or group.halted or full or not self._partition.caution.allows(row):
+        if changed or group.halted or slot.leaving or full or not self._partition.caution.allows(row):
             return False
         self._partition.unparking.go_on(group, slot, row)
         return True

@@ -91,17 +91,29 @@ class Holdings:
                 continue
             log.error("slot %d has a newer owner; dropped", number)
             slot.lost = True
-            for group in self.groups.values():
-                group.open -= len(slot.progress[group.number].unfinished)
-                group.states.clear()
-                for lane in [lane for lane in group.lanes.values() if lane.slot is slot]:
-                    lane.ticket += 1
-                    lane.status = Status.GONE
-                    del group.lanes[lane.key]
-                    self.drains.active -= lane.from_ledger
-                self._workers.activate(group)
+            if not slot.parting:
+                self.clear(slot)
         if not self.slots:
             self.empty(slots)
+
+    def gone(self, slot: Slot) -> None:
+        """Drop a slot that was given up; `clear` has taken out what was of it."""
+        if self.slots.get(slot.number) is slot:
+            del self.slots[slot.number]
+        slot.lost = True
+
+    def clear(self, slot: Slot) -> None:
+        """Take all lanes of a slot out of memory, once."""
+        for group in self.groups.values():
+            group.open -= len(slot.progress[group.number].unfinished)
+            group.states.clear()
+            for lane in [lane for lane in group.lanes.values() if lane.slot is slot]:
+                lane.ticket += 1
+                lane.status = Status.GONE
+                del group.lanes[lane.key]
+                group.outlook.left(lane.key)
+                self.drains.active -= lane.from_ledger
+            self._workers.activate(group)
 
     def refused(self, slot: int, error: Exception) -> None:
         """See `Ledgered`: stop this slot alone (H27)."""

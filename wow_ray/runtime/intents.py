@@ -121,10 +121,10 @@ class Intents:
 
     async def look(self) -> None:
         """Apply what is open as far as there is room: oldest first, none past an older one of its aggregate."""
-        slots = self._partition.slots
+        slots = [number for number, slot in self._partition.slots.items() if not slot.leaving]
         if not slots:
             return
-        opened = await self._ledger.open_intents(list(slots))
+        opened = await self._ledger.open_intents(slots)
         self._answered &= {intent.id for intent in opened}
         waiting: set[tuple[str, str, str]] = set()
         for intent in opened:
@@ -138,7 +138,7 @@ class Intents:
 
     def refuse(self, intent: Intent, code: str, text: str) -> None:
         """Answer that nothing was done, and why."""
-        for slot in list(self._partition.slots.values())[:1]:
+        for slot in [each for each in self._partition.slots.values() if not each.leaving][:1]:
             self._answer(slot, intent, applied=False, code=code, text=text)
 
     def _no_reset(self, intent: Intent) -> None:
@@ -147,7 +147,7 @@ class Intents:
     async def _apply(self, intent: Intent) -> None:
         request = intent.request
         group, slot = self._partition.by_name.get(request.group), self._partition.slots.get(request.slot)
-        if slot is None:
+        if slot is None or slot.leaving:
             return
         if request.verb is Verb.RESET:
             self._answered.add(intent.id)
@@ -168,7 +168,7 @@ class Intents:
             # It changed while it was read, so nothing is decided on it: asked again once the change is in the store.
             self._look_again(slot)
             return
-        if key in group.stuck or group.closed:
+        if key in group.stuck or group.closed or slot.leaving:
             return
         if lane is not None and lane.status is Status.RUNNING:
             lane.commanded = True

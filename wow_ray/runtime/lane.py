@@ -54,6 +54,8 @@ class Status(IntEnum):
     """A drain that waits for its begin to be durable or for a page of its stream."""
     GONE = 5
     """Dropped: idle, parked, or its slot was lost."""
+    HALTED = 6
+    """Ready, but its slot is about to leave (L7)."""
 
 
 class Cell:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wow_ray.runtime.lane import Cell, digest
 from wow_ray.runtime.slot import Slot
 
 if TYPE_CHECKING:
-    from wow_ray.policy.parked import Row
+    from collections.abc import Mapping
+
     from wow_ray.ports.event_log import LogReader
     from wow_ray.ports.slots import Acquired
     from wow_ray.runtime.feed import Feed
@@ -19,42 +20,64 @@ LOAD_PAGE = 2_000
 """Single events read by one statement."""
 
 
+class Taking(Protocol):
+    """The partition, as it is seen here."""
+
+    holdings: Holdings
+    stopping: bool
+
+
 async def take_over(
-    holdings: Holdings, acquired: Acquired, reader: LogReader, feed: Feed, unparking: Unparking
+    partition: Taking, acquired: Acquired, reader: LogReader, feed: Feed, unparking: Unparking, *, joins: bool
 ) -> None:
     """Put the slots into memory, hand out what was left unfinished, and go on with rows that wait or run (P0, H5).
 
-    After deaths of the process nothing of it begins before it is known who is to begin how (P15).
+    Everything is read first; then it all happens in one turn, since a commit that saw a slot without what is unfinished
+    in it would lose that. `joins`: the partition runs already. After deaths of the process nothing of it begins before
+    it is known who is to begin how (P15).
     """
+    holdings = partition.holdings
     names = {group.number: group.name for group in holdings.groups.values()}
-    going: list[tuple[Slot, Row]] = []
+    slots = {loaded.slot: Slot(loaded, names) for loaded in acquired.slots}
+    await unparking.caution.begin(acquired, slots, reader, joins=joins)
+    wanted = {number: slot.take_unfinished() for number, slot in slots.items()}
+    cells = await _unfinished(wanted, reader)
+    if partition.stopping:
+        return
+    holdings.slots.update(slots)
+    _hold(holdings, acquired)
+    for cell in cells:
+        event = cell.row
+        for number, group in holdings.groups.items():
+            if event.position in wanted[event.slot][number] and group.wants(event.aggregate, event.type):
+                feed.hand_over(group, slots[event.slot], cell)
+    unparking.caution.convict(slots.values())
     for loaded in acquired.slots:
-        slot = holdings.slots[loaded.slot] = Slot(loaded, names)
+        for row in loaded.live:
+            if row.group in holdings.by_name:
+                unparking.found(slots[loaded.slot], row)
+
+
+def _hold(holdings: Holdings, acquired: Acquired) -> None:
+    """Hold the aggregates that have an open row, in the groups of this program."""
+    for loaded in acquired.slots:
+        held = holdings.slots[loaded.slot].held
         for name, aggregate, aggregate_id in loaded.held:
             if name in holdings.by_name:
-                slot.held[holdings.by_name[name].number].add(digest((aggregate, aggregate_id)))
-        going.extend((slot, row) for row in loaded.live if row.group in holdings.by_name)
-    await unparking.caution.begin(acquired, reader)
-    await _unfinished(holdings, reader, feed)
-    unparking.caution.convict()
-    for slot, row in going:
-        unparking.found(slot, row)
+                held[holdings.by_name[name].number].add(digest((aggregate, aggregate_id)))
 
 
-async def _unfinished(holdings: Holdings, reader: LogReader, feed: Feed) -> None:
-    """Hand out again what the former owner had dispatched and not finished.
+async def _unfinished(wanted: Mapping[int, Mapping[int, frozenset[int]]], reader: LogReader) -> list[Cell]:
+    """Read again what the former owner had dispatched and not finished.
 
     By position, never from the low-water mark on, which may be hours back (H46).
     """
-    wanted = {number: slot.take_unfinished() for number, slot in holdings.slots.items()}
     places = [
         (number, position)
         for number, by_group in wanted.items()
         for position in sorted(frozenset().union(*by_group.values()))
     ]
+    cells: list[Cell] = []
     for first in range(0, len(places), LOAD_PAGE):
-        for row in await reader.at(places[first : first + LOAD_PAGE]):
-            cell = Cell(row)
-            for number, group in holdings.groups.items():
-                if row.position in wanted[row.slot][number] and group.wants(row.aggregate, row.type):
-                    feed.hand_over(group, holdings.slots[row.slot], cell)
+        cells += [Cell(row) for row in await reader.at(places[first : first + LOAD_PAGE])]
+    return cells

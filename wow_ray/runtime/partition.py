@@ -23,6 +23,8 @@ from wow_ray.runtime.feed import Feed, LogRewoundError
 from wow_ray.runtime.going_on import GoingOn
 from wow_ray.runtime.holdings import Holdings
 from wow_ray.runtime.intents import Intents
+from wow_ray.runtime.joining import Joining
+from wow_ray.runtime.leaving import Leaving
 from wow_ray.runtime.loading import take_over
 from wow_ray.runtime.outages import Outages
 from wow_ray.runtime.parking import Parking
@@ -87,7 +89,7 @@ class Partition:
         """Told of each time at which a parked row comes due."""
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
-        self._stopping = False
+        self.stopping = False
         self._threads = ThreadPoolExecutor(max_workers=1024, thread_name_prefix=f"wow-ray-{owner.partition}")
         self.time = StoreTime(clock)
         self.timers = Timers(clock, self._due)
@@ -114,6 +116,7 @@ class Partition:
         self.settling = settling_of(self, clock, dice, verdicts)
         calls = Calls(clock, self.deadlines, self._threads, self.workers.others)
         self.attempts = attempts_of(self, spec, clock, calls)
+        self.leaving, self.joining = Leaving(clock, self), Joining(clock, self)
         self.caution = self.unparking.caution = Caution(clock, rows, turns or Turns(), self)
 
     # --- life
@@ -128,8 +131,8 @@ class Partition:
         acquired = await self.stores.slots.acquire(self.owner, slots)
         self.time.heard(acquired.now)
         await self.stops.load()
-        await take_over(self.holdings, acquired, self.stores.reader, self.feed, self.unparking)
-        parts = (self.feed, self.commits, self.drains, self.intents, self.going_on)
+        await take_over(self, acquired, self.stores.reader, self.feed, self.unparking, joins=False)
+        parts = (self.feed, self.commits, self.drains, self.intents, self.going_on, self.leaving, self.joining)
         for part in (*parts, self.stops, self.notes, self.reporting):
             self._tasks.append(asyncio.get_running_loop().create_task(self._watched(part.run())))
         self.workers.failed.add_done_callback(lambda failed: self._end(failed.exception()))
@@ -142,9 +145,9 @@ class Partition:
         not end even then is not released: it moves only once this process has ended (H25). When the store is away
         nothing is written any more; a successor waits for the lease and repeats at most W (L2).
         """
-        if self._stopping:
+        if self.stopping:
             return
-        self._stopping = True
+        self.stopping = True
         self.workers.close("stop")
         await self._calls_end(self.pace.drain_bound)
         self.deadlines.interrupt()
@@ -168,7 +171,7 @@ class Partition:
 
     async def abandon(self) -> None:
         """Stop at once without writing anything, as a crash would; for a partition that is over (L3)."""
-        self._stopping = True
+        self.stopping = True
         self.workers.close("stop")
         self.deadlines.interrupt()
         await self._calls_end(INTERRUPT_BOUND)

@@ -226,6 +226,8 @@ class Service:
             except LogRewoundError:
                 await partition.abandon()
                 await self._stacks.pop(name).aclose()
+                # What moved meanwhile is not this one's any more.
+                share = [number for number, slot in partition.slots.items() if not slot.parting]
                 self.partitions[index] = await self._again(name, share)
                 continue
             except asyncio.CancelledError:

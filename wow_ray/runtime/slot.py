@@ -41,10 +41,12 @@ class Slot:
         "foreign",
         "held",
         "intents",
+        "leaving",
         "lost",
         "markers",
         "notices",
         "number",
+        "parting",
         "progress",
         "reopened",
         "rows",
@@ -58,6 +60,10 @@ class Slot:
         self.number = loaded.slot
         self.epoch = loaded.epoch
         self.lost = False
+        self.leaving = False
+        """It stands still, because it is to move: nothing is read or called, no row of it begins."""
+        self.parting = False
+        """Its last word was said, and may be in the store: it never goes on here by itself."""
         self.dirty = False
         self.foreign = {number: mark for number, mark in loaded.marks.items() if number not in groups}
         self.progress: dict[int, Progress] = {}

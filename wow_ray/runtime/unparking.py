@@ -8,7 +8,7 @@ from wow_ray.failure import Category, capture
 from wow_ray.policy import parked as life
 from wow_ray.policy.decide import Spent
 from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
-from wow_ray.runtime.caution import crash
+from wow_ray.runtime.crashes import crash
 from wow_ray.runtime.lane import digest
 from wow_ray.runtime.parking import NO_RETRIES
 from wow_ray.runtime.rows import Rows
@@ -47,7 +47,7 @@ class Unparking:
         """Begin the parked retry of a due row, once its begin is in the store (H10); `False` = not now."""
         key = (row.aggregate, row.aggregate_id)
         in_memory = key in group.lanes or key in group.stuck or slot.unwritten(row.group, *key) is not None
-        if group.halted or in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
+        if group.halted or slot.leaving or in_memory or slot.outdated(row) or not row.is_due(self._rows.now()):
             return False
         if group.handlers.keys() and _handler(group, row) is None:
             return False
@@ -57,11 +57,11 @@ class Unparking:
     def begin(self, group: Group, slot: Slot, row: Row) -> None:
         """Have a due row's call, or a `RETRYING` row's drain, run once its begin is in the store.
 
-        While the group stands still nothing begins: the row waits as it is until it may (H44); likewise while others
-        are tried that may kill the process (H10).
+        While the group or the slot stands still nothing begins: the row waits as it is until it may (H44); likewise
+        while others are tried that may kill the process (H10).
         """
         slot.held[group.number].add(digest((row.aggregate, row.aggregate_id)))
-        if group.stops or group.pause is not None or not self.caution.allows(row):
+        if group.stops or group.pause is not None or slot.leaving or not self.caution.allows(row):
             self.going_on.add(group, slot, row.id)
             return
         self.caution.begun(slot, row)
@@ -106,7 +106,12 @@ class Unparking:
 
     def reopen(self, group: Group, slot: Slot, row: Row) -> None:
         """Take back a park or a spill that an outage caused, unless somebody has changed it since (W1, H15)."""
-        if slot.lost or slot.outdated(row) or row.state not in {State.PARKED, State.EXHAUSTED, State.WAITING}:
+        if (
+            slot.lost
+            or slot.parting
+            or slot.outdated(row)
+            or row.state not in {State.PARKED, State.EXHAUSTED, State.WAITING}
+        ):
             return
         after = life.reopened(row, self._rows.now())
         slot.reopened.append((after.id, after.etag))

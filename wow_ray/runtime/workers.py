@@ -64,7 +64,10 @@ class Workers:
         self._on_slice = on_slice
 
     def ready(self, lane: Lane) -> None:
-        """Put the lane into its group's queue and see that a worker takes it."""
+        """Put the lane into its group's queue and see that a worker takes it, unless its slot is about to leave."""
+        if lane.slot.leaving:
+            lane.status = Status.HALTED
+            return
         lane.status = Status.READY
         group = lane.group
         if group.pause is not None and group.pause.lane is lane:

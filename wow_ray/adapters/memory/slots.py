@@ -42,22 +42,18 @@ class MemorySlotStore:
         await server.faults.enter("slots.acquire")
         while any(self._defended(slot, owner) for slot in slots):
             await server.leases.changed()
-        now, starts = server.now(), server.starts
-        former = {slot: server.slots[slot].owner for slot in slots}
-        for slot, before in former.items():
-            if before is not None and before.id != owner.id:
-                server.leases.overtaken(before.id)
-                starts.overtaken(before, owner, now)
-            server.slots[slot].epoch += 1
-            server.slots[slot].owner = owner
-        starts.began(owner, now)
-        rows = self._open_rows_by_slot()
-        loaded = [
-            replace(self._loaded(slot, rows.get(slot, [])), crashed=starts.crashed(former[slot])) for slot in slots
-        ]
-        acquired = Acquired(tuple(loaded), now, starts.of(owner))
+        acquired = self._taken(owner, slots)
         await server.faults.leave("slots.acquire")
         return acquired
+
+    async def acquire_free(self, owner: Owner, slots: Sequence[int]) -> Acquired:
+        """See the port."""
+
+        def take() -> Acquired:
+            free = [slot for slot in slots if not self._defended(slot, owner)]
+            return self._taken(owner, free) if free else Acquired((), self._server.now())
+
+        return await self._server.faults.run("slots.acquire_free", take)
 
     async def commit(self, writes: Sequence[SlotWrite]) -> datetime:
         """See the port."""
@@ -94,6 +90,10 @@ class MemorySlotStore:
         """See the port."""
         await self._server.faults.run("slots.release", lambda: self._release(writes, owner))
 
+    async def let_go(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """See the port."""
+        await self._server.faults.run("slots.let_go", lambda: self._given_up(writes, owner))
+
     async def excuse(self, partition: str) -> None:
         """See the port."""
         await self._server.faults.run("slots.excuse", lambda: self._server.starts.excuse(partition))
@@ -108,6 +108,24 @@ class MemorySlotStore:
         for renamed in registration.renamed:
             server.rows.rename(renamed)
         return registration.registered
+
+    def _taken(self, owner: Owner, slots: Sequence[int]) -> Acquired:
+        """Take slots that nobody defends: raise the epochs, load."""
+        server = self._server
+        now, starts = server.now(), server.starts
+        former = {slot: server.slots[slot].owner for slot in slots}
+        for slot, before in former.items():
+            if before is not None and before.id != owner.id:
+                server.leases.overtaken(before.id)
+                starts.overtaken(before, owner, now)
+            server.slots[slot].epoch += 1
+            server.slots[slot].owner = owner
+        starts.began(owner, now)
+        rows = self._open_rows_by_slot()
+        loaded = [
+            replace(self._loaded(slot, rows.get(slot, [])), crashed=starts.crashed(former[slot])) for slot in slots
+        ]
+        return Acquired(tuple(loaded), now, starts.of(owner))
 
     def _defended(self, slot: int, owner: Owner) -> bool:
         """Tell whether the slot belongs to somebody else whose lease holds."""
@@ -151,9 +169,13 @@ class MemorySlotStore:
         return now
 
     def _release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """Give up, and note the end."""
+        self._given_up(writes, owner)
+        self._server.starts.released(owner, self._server.now())
+
+    def _given_up(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
         """Commit, then let the slots have no owner; sent again it finds nothing left to do."""
         self._commit(writes)
-        self._server.starts.released(owner, self._server.now())
         for write in writes:
             state = self._server.slots[write.slot]
             if state.owner is not None and state.owner.id == owner.id:

@@ -44,6 +44,14 @@ class PostgresSlotStore:
                 return Acquired((), await _now(session))
         return await takeover.acquire(self._sessions, owner, slots, self._clock)
 
+    async def acquire_free(self, owner: Owner, slots: Sequence[int]) -> Acquired:
+        """See the port."""
+        found = await takeover.acquire_free(self._sessions, owner, slots) if slots else None
+        if found is not None:
+            return found
+        async with self._sessions.use() as session:
+            return Acquired((), await _now(session))
+
     async def commit(self, writes: Sequence[SlotWrite]) -> datetime:
         """See the port; no writes = no transaction, just the store's time."""
         async with self._sessions.use() as session:
@@ -75,6 +83,14 @@ class PostgresSlotStore:
                 await write_all(session, writes)
                 await session.fetch("give_up", [write.slot for write in writes], owner.id)
             await session.fetch("end_clean", owner.id)
+
+    async def let_go(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """See the port."""
+        if not writes:
+            return
+        async with self._sessions.use() as session, session.connection.transaction(isolation="read_committed"):
+            await write_all(session, writes)
+            await session.fetch("give_up", [write.slot for write in writes], owner.id)
 
     async def excuse(self, partition: str) -> None:
         """See the port."""

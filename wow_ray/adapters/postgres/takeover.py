@@ -30,13 +30,22 @@ async def acquire(sessions: Sessions, owner: Owner, slots: Sequence[int], clock:
                 acquired = await _unhung(_Taking(session, owner, slots), sessions.database)
                 if acquired is not None:
                     return acquired
-        await clock.sleep(min(LOOK_AGAIN_SECONDS, *defended) if defended else 0)
+        await clock.sleep(min(LOOK_AGAIN_SECONDS, *defended.values()) if defended else 0)
 
 
-async def _defenders(session: Session, owner: Owner, slots: Sequence[int]) -> list[float]:
-    """Give the seconds left of each lease that must be waited for."""
+async def acquire_free(sessions: Sessions, owner: Owner, slots: Sequence[int]) -> Acquired | None:
+    """Take over those of the slots that nobody defends; `None` = there are none. See `SlotStore.acquire_free`."""
+    async with sessions.use() as session:
+        defended = await _defenders(session, owner, slots)
+        owners = await session.fetch("owners_of", list(slots))
+        free = [row["slot"] for row in owners if row["owner"] not in defended]
+        return await _unhung(_Taking(session, owner, free), sessions.database) if free else None
+
+
+async def _defenders(session: Session, owner: Owner, slots: Sequence[int]) -> dict[str, float]:
+    """Give, by owner, the seconds left of each lease that must be waited for."""
     present = await session.fetch("present_owners", list(slots), owner.id)
-    return [max(row["left"], 0.01) for row in present if not _known_dead(row, owner)]
+    return {row["id"]: max(row["left"], 0.01) for row in present if not _known_dead(row, owner)}
 
 
 def _known_dead(present: asyncpg.Record, owner: Owner) -> bool:

@@ -53,6 +53,11 @@ FROM {schema}.owners o
 WHERE o.id IN (SELECT s.owner FROM {schema}.slots s WHERE s.slot = ANY ($1::int[])) AND o.id <> $2 AND o.lease_until > clock_timestamp()
 ORDER BY o.id;
 
+-- name: owners_of
+-- Give the owners of some slots.
+-- Caller: takeover.acquire_free.
+SELECT slot, owner FROM {schema}.slots WHERE slot = ANY ($1::int[]) ORDER BY slot;
+
 -- name: lock_slots
 -- Lock the rows of slots to take over, in slot order; waits for commits of the old owner under way. In a transaction of its own
 -- statement, so that what follows sees what they committed.
