@@ -105,6 +105,12 @@ class WatchedSlots(MemorySlotStore):
         await super().release(writes, owner)
         self.watch.acknowledged(writes)
 
+    async def let_go(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
+        """See the port."""
+        self.watch.sent(writes)
+        await super().let_go(writes, owner)
+        self.watch.acknowledged(writes)
+
     def _commit(self, writes: Sequence[SlotWrite]) -> datetime:
         now = super()._commit(writes)
         self.watch.stored(writes)

@@ -14,7 +14,14 @@ ORDERS = ("b", "c", "d", "a")
 """Of the two slots of a world the first three share one."""
 HANDLERS = (MAILER, COURIER, f"{SUMS}.on_moved", f"{SUMS}.on_noted")
 FailingOperation = Literal[
-    "slots.commit", "effects.commit", "drains.streams", "reader.page", "effects.begin", "ledger.read"
+    "slots.commit",
+    "slots.let_go",
+    "slots.acquire_free",
+    "effects.commit",
+    "drains.streams",
+    "reader.page",
+    "effects.begin",
+    "ledger.read",
 ]
 
 
@@ -72,9 +79,7 @@ class Command:
 class Fail:
     """Operations of the store fail, before or after they were carried out."""
 
-    operation: Literal[
-        "slots.commit", "effects.commit", "drains.streams", "reader.page", "effects.begin", "ledger.read"
-    ]
+    operation: FailingOperation
     at: Literal["start", "end"]
     times: int
 
@@ -96,7 +101,14 @@ class Hold:
     on: bool
 
 
-Step = Append | Pass | Kill | Stop | Start | Command | Fail | Slow | Hold
+@dataclass(frozen=True)
+class Move:
+    """A new plan for a process of two partitions: which slots the first one is to own; the second has the others."""
+
+    first: tuple[int, ...]
+
+
+Step = Append | Pass | Kill | Stop | Start | Command | Fail | Slow | Hold | Move
 
 
 @dataclass(frozen=True)

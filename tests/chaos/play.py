@@ -14,6 +14,7 @@ from tests.chaos.plans import (
     Fail,
     Hold,
     Kill,
+    Move,
     Pass,
     Plan,
     Slow,
@@ -68,6 +69,8 @@ class Player:
         self.app = shop(Mailer, Courier, Sums)
         self.present: Process | None = None
         self.former: list[Process] = []
+        self.first: frozenset[int] | None = None
+        """What the first partition is to own by the plan; `None` = as at the start."""
         for trick in plan.tricks:
             self._script(trick)
 
@@ -121,10 +124,24 @@ class Player:
                 self.store.fail_next(operation, StoreUnavailableError("away"), times, at=at)
             case Hold():
                 await self._hold(step)
+            case Move(first):
+                self.first = frozenset(first)
             case Slow(share):
                 self.store.network.slowness = share
+        self._follow()
         if self.present is not None and not self.present.life.alive:
             await self._gone(self.present)
+
+    def _follow(self) -> None:
+        """Have slots move as the plan says; as an actor does it looks again and again, since slots come late."""
+        first, process = self.first, self.present
+        if first is None or process is None:
+            return
+        partitions = process.service.partitions
+        if len(partitions) == self.world.slots:
+            for partition, share in zip(partitions, (first, frozenset({0, 1}) - first), strict=True):
+                partition.joining.want(share)
+                partition.leaving.want(partition.slots.keys() - share)
 
     async def _append(self, step: Append) -> None:
         ref = order(ORDERS[step.order])
@@ -143,6 +160,7 @@ class Player:
             self.former.append(process)
         self.present = Process(self.world, self.app, partitions=partitions, pace=HASTY, settings=SETTINGS)
         self.watch.begins(self.present.life)
+        self.first = None
         try:
             await self.present.start()
         except StoreUnavailableError:
@@ -181,6 +199,8 @@ class Player:
         store.network.jumpy, store.network.slowness, store.network.fuse = False, 0.0, None
         for operation in (
             "slots.commit",
+            "slots.let_go",
+            "slots.acquire_free",
             "effects.commit",
             "drains.streams",
             "reader.page",
@@ -199,6 +219,7 @@ class Player:
             await self._start(1, over=False)
         assert self.present is not None
         for _ in range(12):
+            self._follow()
             self.present.service.wake()
             await clock.advance(15.0)
             rows = await self.world.rows(*STOPPED_AT_REST)

@@ -21,6 +21,7 @@ from tests.chaos.plans import (
     FailingOperation,
     Hold,
     Kill,
+    Move,
     Pass,
     Plan,
     Slow,
@@ -69,6 +70,7 @@ holds = st.builds(
     st.sampled_from((None, None, "shop-0", "shop-1")),
     st.booleans(),
 )
+moves = st.builds(Move, st.sampled_from(((), (0,), (1,), (0, 1))))
 slowness = st.builds(Slow, st.sampled_from((0.0, 0.1, 0.5)))
 steps: st.SearchStrategy[Step] = st.one_of(
     appends,
@@ -84,6 +86,8 @@ steps: st.SearchStrategy[Step] = st.one_of(
     failures,
     holds,
     holds,
+    moves,
+    moves,
     slowness,
     st.just(Stop()),
     floods,

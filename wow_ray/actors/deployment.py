@@ -107,7 +107,7 @@ class Deployment:
         said: dict[str, str] = {}
         while True:
             found = await self.standing(plan)
-            late = {name: each for name, each in found.items() if each is None or each["standing"] != "running"}
+            late = {name: each for name, each in found.items() if each is None or not _is_whole(each)}
             if not late:
                 return
             passed = self._clock.monotonic() - began
@@ -140,6 +140,11 @@ class Deployment:
                     return
         except StoreUnavailableError as error:
             self._tell(f"the plan cannot be changed ({error.message}); the actors are ended all the same")
+
+
+def _is_whole(standing: Mapping[str, Any]) -> bool:
+    """Tell whether a partition runs with all the slots that the plan gives it."""
+    return standing["standing"] == "running" and not standing["moves"]["joining"]
 
 
 def _why(standing: Mapping[str, Any] | None) -> str:

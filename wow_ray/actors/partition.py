@@ -1,7 +1,7 @@
 """The actor that owns a partition: it takes the slots that the plan names for it, and ends when it loses them.
 
 It needs nobody to start: a restarted one reads the plan and takes exactly its slots again, whether or not there is a
-supervisor. A newer plan is followed by draining and starting anew. One that was fenced does not take anything back by
+supervisor. A newer plan is followed slot by slot (`moving`). One that has lost all its slots takes nothing back by
 itself: its process ends, and the next incarnation asks the plan (H18).
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Literal
 from wow_ray.actors.fleet import Steering
 from wow_ray.actors.isolation import Hire, Pools
 from wow_ray.actors.life import Life
+from wow_ray.actors.moving import PLAN_POLL, Moving, own_now
 from wow_ray.actors.site import Control, Site
 from wow_ray.actors.steered import Steered, groups_of
 from wow_ray.errors import StoreUnavailableError
@@ -26,8 +27,6 @@ from wow_ray.runtime.sweep import Sweep
 
 log = logging.getLogger("wow_ray.actors")
 
-PLAN_POLL = 1.0
-"""Seconds between two looks at the plan while one is followed."""
 SHARE_POLL = 0.25
 """Seconds between two looks at the plan while it gives nothing."""
 FIRST_RETRY, LAST_RETRY = 0.2, 5.0
@@ -64,6 +63,8 @@ class PartitionActor:
         self._trouble = ""
         self._plan = 0
         self._service: Service | None = None
+        self._moving: Moving | None = None
+        self._runs = asyncio.Event()
         self._asked = asyncio.Event()
         self._drained = asyncio.Event()
         self._nudging = asyncio.Lock()
@@ -75,15 +76,16 @@ class PartitionActor:
         """Tell how it stands, from plain values; answers also while the data loop is busy.
 
         `silence` is seconds since that loop last turned, `trouble` why it does not start, `plan` the number of the
-        plan that it follows (0 = none yet).
+        plan that it follows (0 = none yet), `moves` what has to come and to leave for it.
         """
-        service = self._service
+        service, moving = self._service, self._moving
         return {
             "partition": self.name,
             "pid": os.getpid(),
             "standing": self._standing,
             "trouble": self._trouble,
-            "plan": self._plan,
+            "plan": self._plan if moving is None else moving.plan,
+            "moves": {"joining": 0, "leaving": 0, "kept": []} if moving is None else moving.view(),
             "release": self._site.release,
             "silence": self.life.silence,
             "age": self._clock.monotonic() - self.life.began,
@@ -151,7 +153,7 @@ class PartitionActor:
         self._drained.set()
 
     async def _followed(self, control: Control) -> None:
-        """Own the share that the present plan gives, until the plan changes or somebody asks for a drain."""
+        """Own what plans give, until they give nothing or somebody asks for a drain."""
         plan = await control.plans.present()
         share = self._share(plan)
         self._plan = 0 if plan is None else plan.number
@@ -160,12 +162,14 @@ class PartitionActor:
             await self._first(self._asked.wait(), self._clock.sleep(SHARE_POLL))
             return
         self._standing = "starting"
+        self._runs.clear()
         leave = asyncio.Event()
-        serving = asyncio.ensure_future(self._served(share, leave))
+        serving = asyncio.ensure_future(self._served(await own_now(control, self.name, share), leave))
         try:
-            await self._first(asyncio.shield(serving), self._asked.wait(), self._changed(control, share))
+            await self._first(asyncio.shield(serving), self._asked.wait(), self._moved(control, share))
         finally:
             leave.set()
+            self._moving = None
             if self._service is None:  # it waits for somebody else to give the slots up
                 serving.cancel()
             await asyncio.wait({serving})
@@ -180,6 +184,7 @@ class PartitionActor:
                 self._site.partition(self.name, share, None if self._hire is None else pools) as service,
             ):
                 self._service, self._standing, self._trouble = service, "running", ""
+                self._runs.set()
                 if self._steered is not None:
                     self._steered.take(service)
                 log.info("%s runs with %d slots", self.name, len(share))
@@ -193,6 +198,13 @@ class PartitionActor:
             self._service = None
         log.info("%s has given its slots up", self.name)
 
+    async def _moved(self, control: Control, share: Sequence[int]) -> None:
+        """Have slots come and go once it runs; a start that still waits for slots is given up for another share."""
+        await self._first(self._runs.wait(), self._changed(control, share))
+        if self._service is not None:
+            self._moving = Moving(self.name, self._site.release, self._clock, control, self._service, self._nudged_due)
+            await self._moving.follow()
+
     async def _changed(self, control: Control, share: Sequence[int]) -> None:
         """Wait for a plan that gives this partition something else."""
         while True:
@@ -203,7 +215,6 @@ class PartitionActor:
                 continue
             if self._share(plan) != share:
                 return
-            self._plan = 0 if plan is None else plan.number
 
     def _share(self, plan: Plan | None) -> tuple[int, ...]:
         return () if plan is None else plan.share(self.name, self._site.release)

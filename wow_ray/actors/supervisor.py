@@ -17,7 +17,7 @@ from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.concert import Concert, Standing
-from wow_ray.policy.plan import Plan, following, spread
+from wow_ray.policy.plan import Plan, following, respread
 
 log = logging.getLogger("wow_ray.actors")
 
@@ -91,9 +91,10 @@ class SupervisorActor:
     async def _planned(self, partitions: int) -> int:
         while (control := self._control) is None:
             await self._clock.sleep(0.1)
-        wanted = spread(self._site.context, partitions, control.slots)
         while True:
             present = await control.plans.present()
+            owned = {} if present is None else present.partitions
+            wanted = respread(self._site.context, owned, partitions, control.slots)
             proposed = following(present, self._site.release, wanted)
             if proposed is None:
                 assert present is not None  # noqa: S101 - without a present plan there is one to propose

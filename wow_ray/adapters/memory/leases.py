@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from wow_ray.ports.slots import Owner
@@ -27,6 +27,10 @@ class Leases:
     def held_by(self, owner_id: str) -> bool:
         """Tell whether the owner's lease holds."""
         return owner_id in self._held
+
+    def holders(self) -> Sequence[Owner]:
+        """Give whoever holds a lease."""
+        return [lease.owner for lease in self._held.values() if lease.owner is not None]
 
     def take(self, owner_id: str, lease: MemoryLease) -> None:
         """Let a lease begin."""
@@ -66,22 +70,22 @@ class MemoryLease:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._owner_id: str | None = None
+        self.owner: Owner | None = None
         self.valid_until = -math.inf
         self.on_lost: Callable[[], None] = lambda: None
 
     async def start(self, owner: Owner) -> None:
         """See the port; holds until `stop`, or until `MemoryStore.lose_lease`."""
         await self._server.faults.enter("lease.start")
-        self._owner_id = owner.id
+        self.owner = owner
         self._server.leases.take(owner.id, self)
         await self._server.faults.leave("lease.start")
 
     async def stop(self) -> None:
         """See the port."""
         await self._server.faults.enter("lease.stop")
-        if self._owner_id is not None:
+        if self.owner is not None:
             self.on_lost = lambda: None
-            self._server.starts.silent(self._owner_id, self._server.now())
-            self._server.leases.end(self._owner_id)
+            self._server.starts.silent(self.owner.id, self._server.now())
+            self._server.leases.end(self.owner.id)
         await self._server.faults.leave("lease.stop")

@@ -58,8 +58,9 @@ class MemoryOverview:
         return {number: standing(mark, loaded.settled.get(number, ())) for number, mark in loaded.marks.items()}
 
     def _owners(self) -> Sequence[OwnerSeen]:
-        """Give the owners of slots, each once, by partition."""
+        """Give the owners of slots and whoever holds a lease, each once, by partition."""
         owners: dict[str, Owner] = {state.owner.id: state.owner for state in self._server.slots if state.owner}
+        owners |= {owner.id: owner for owner in self._server.leases.holders()}
         return [
             OwnerSeen(
                 owner.id,

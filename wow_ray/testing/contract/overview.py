@@ -96,6 +96,17 @@ class OverviewContract(Suite):
             3,
         ]
 
+    async def test_whoever_holds_a_lease_is_shown_without_slots_too(self, harness: Harness, overview: Overview) -> None:
+        """L7: slots are given up only to a partition that lives, and a new one has none yet."""
+        owner = harness.another_owner()
+        await harness.partition.lease.start(owner)
+
+        seen = await overview.snapshot()
+        await harness.partition.lease.stop()
+
+        assert [shown.id for shown in seen.owners if shown.lease_left > 0] == [owner.id]
+        assert all(shown.lease_left <= 0 for shown in (await overview.snapshot()).owners)
+
     async def test_slots_given_up_have_no_owner(self, harness: Harness, overview: Overview) -> None:
         """And a lease that was stopped holds nothing."""
         owner = harness.another_owner()

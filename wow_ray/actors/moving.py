@@ -1,0 +1,110 @@
+"""Following the plan while a partition runs: single slots leave and come, and everything else goes on (L7, H18).
+
+A slot is given up only to a partition that lives: whoever has it keeps it until its next owner is there to take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from wow_ray.actors.site import Control
+from wow_ray.errors import StoreUnavailableError
+from wow_ray.policy.plan import Plan
+from wow_ray.ports.clock import Clock
+from wow_ray.runtime.partition import Partition
+from wow_ray.runtime.service import Service
+
+PLAN_POLL = 0.25
+"""Seconds between two looks at the plan; what one partition has given up waits so long for the next one to know."""
+SWEEP = 1.0
+"""Seconds between two looks for due rows in slots that others are to own, whom the ledger's actor tells."""
+
+
+class Moving:
+    """The moves of one partition."""
+
+    def __init__(  # noqa: PLR0917 - a partition, its plan, its store
+        self,
+        name: str,
+        release: str,
+        clock: Clock,
+        control: Control,
+        service: Service,
+        swept: Callable[[], Awaitable[object]],
+    ) -> None:
+        """Move slots of the service's one partition, which has that lasting name; `swept()` looks for due rows."""
+        self._name = name
+        self._release = release
+        self._clock = clock
+        self._control = control
+        self._service = service
+        self._swept = swept
+        self._next_sweep = 0.0
+        self.plan = 0
+        """The number of the plan that is followed; 0 = none seen yet."""
+
+    @property
+    def _partition(self) -> Partition:
+        return self._service.partitions[0]
+
+    async def follow(self) -> None:
+        """Follow plans until the partition is to own nothing and has given up what can be given up (H25).
+
+        Also when its program is not the plan's any more, or nobody is to own anything: then everything is drained.
+        """
+        while True:
+            try:
+                plan = await self._control.plans.present()
+                if plan is None or plan.release != self._release or not plan.partitions:
+                    return
+                if await self._followed(plan):
+                    return
+            except StoreUnavailableError:
+                pass
+            await self._clock.sleep(PLAN_POLL)
+
+    async def _followed(self, plan: Plan) -> bool:
+        """Have slots come and go as the plan says; `True` = there is nothing left to do here."""
+        partition = self._partition
+        share, owned = frozenset(plan.share(self._name, self._release)), frozenset(partition.slots)
+        self.plan = plan.number
+        partition.joining.joined = self._look_soon
+        partition.joining.want(share)
+        leaving = owned - share
+        if leaving:
+            owners, living = plan.owners(), await self._living()
+            partition.leaving.want([slot for slot in leaving if owners.get(slot) in living])
+        else:
+            partition.leaving.want(())
+        if (leaving or self._next_sweep == 0.0) and self._clock.monotonic() >= self._next_sweep:
+            self._next_sweep = self._clock.monotonic() + SWEEP
+            await self._swept()
+        return not share and owned <= partition.leaving.kept
+
+    async def _living(self) -> frozenset[str]:
+        """Name the partitions whose lease holds."""
+        seen = await self._control.overview.snapshot()
+        return frozenset(owner.partition for owner in seen.owners if owner.lease_left > 0)
+
+    def _look_soon(self) -> None:
+        """Look for due rows with the next look at the plan: what came may have been due while nobody had it."""
+        self._next_sweep = 0.0
+
+    def view(self) -> dict[str, object]:
+        """Show what has to move: how many slots are to come, how many to leave, and which of these cannot for now."""
+        partition = self._partition
+        return {
+            "joining": len(partition.joining.missing),
+            "leaving": len(partition.leaving.wanted & partition.slots.keys()),
+            "kept": sorted(partition.leaving.kept),
+        }
+
+
+async def own_now(control: Control, name: str, share: tuple[int, ...]) -> list[int]:
+    """Give the slots of a share that a partition may take as it starts: those that no other one owns and lives.
+
+    The others come once they are given up.
+    """
+    seen = await control.overview.snapshot()
+    others = {owner.id for owner in seen.owners if owner.lease_left > 0 and owner.partition != name}
+    return [slot.slot for slot in seen.slots if slot.slot in set(share) and slot.owner not in others]
