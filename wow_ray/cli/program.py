@@ -18,6 +18,7 @@ from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
+from wow_ray.cli.scaling import scale
 from wow_ray.cli.shown import console, document, harmless
 from wow_ray.cli.subscriptions import subscriptions
 from wow_ray.cli.token import token
@@ -40,6 +41,7 @@ program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
 program.command("token")(token)
+program.command("scale")(scale)
 program.add_typer(subscriptions, name="subscriptions")
 program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")

@@ -8,6 +8,7 @@ from wow_ray.ops.live_views import LiveGroup, LivePart, LivePartition, LivePause
 from wow_ray.ops.operations import Operations, ParkedQuery
 from wow_ray.ops.pause_views import PauseAnswer, PauseView
 from wow_ray.ops.progress import GroupView, PartitionView, StatusView
+from wow_ray.ops.scaling import MoveView, ScaleView
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LivePart",
     "LivePartition",
     "LivePause",
+    "MoveView",
     "Operations",
     "ParkedDetail",
     "ParkedPage",
@@ -35,5 +37,6 @@ __all__ = [
     "PauseAnswer",
     "PauseView",
     "Pending",
+    "ScaleView",
     "StatusView",
 ]

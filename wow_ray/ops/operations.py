@@ -18,6 +18,7 @@ from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
 from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
+from wow_ray.ops.scaling import Scaling, move_views, moves_of
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 from wow_ray.policy.parked import Verb
 from wow_ray.policy.pauses import STOPS, PauseReason
@@ -61,6 +62,7 @@ class Operations:
         self.clock = clock
         self.new_id = new_id
         self._finding = Finding(client.ledger, client.reader, overview)
+        self.scaling = Scaling(context, plans, overview, clock)
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
         self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
 
@@ -146,7 +148,9 @@ class Operations:
         stopped = {pause.group for pause in await self._pauses.present() if pause.reason in STOPS}
         seen = replace(seen, paused=tuple(sorted(stopped)))
         plan = None if self._plans is None else await self._plans.present()
-        return seen if plan is None else replace(seen, plan=plan.number, release=plan.release)
+        if plan is None:
+            return seen
+        return replace(seen, plan=plan.number, release=plan.release, moves=move_views(moves_of(plan, snapshot)))
 
     # --- asking
 

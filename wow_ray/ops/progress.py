@@ -12,6 +12,7 @@ from wow_ray.ops.lags import Oldest, SlotLag, behind
 from wow_ray.ops.live import Heard, live_partition, troubles
 from wow_ray.ops.live_views import LiveGroup, LivePartition
 from wow_ray.ops.pause_views import PauseView
+from wow_ray.ops.scaling import MoveView
 from wow_ray.ops.views import View
 from wow_ray.policy.parked import State
 from wow_ray.ports.overview import GroupSeen, Snapshot
@@ -89,6 +90,8 @@ class StatusView(View):
     """Calls under way, and events handled and failed calls per second, of the partitions that say so at present."""
     troubles: tuple[str, ...] = ()
     """What is not well with partitions that hold their lease (H60)."""
+    moves: tuple[MoveView, ...] = ()
+    """What has to move until everybody owns what the plan names."""
 
 
 def group_view(

@@ -87,7 +87,7 @@ async def overview(operations: Ops) -> JSONResponse:
 
 @router.get("/partitions")
 async def partitions(operations: Ops) -> JSONResponse:
-    """Show the owners of slots, how each of them is, the slots without one, and the plan that an app on Ray follows."""
+    """Show the owners of slots, how each is, the slots without one, the plan of an app on Ray, and what has to move."""
     status = await within(operations.status())
     return shown({name: getattr(status, name) for name in OF_PARTITIONS})
 

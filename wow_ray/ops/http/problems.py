@@ -25,8 +25,10 @@ from wow_ray.errors import (
 )
 from wow_ray.ops.console.rendering import refusal
 from wow_ray.ops.http.door import Door
+from wow_ray.ops.scaling import MOVING, NO_PLAN
 
 MEDIA = "application/problem+json"
+PLANNED = "see the plan and its `moves` in /api/v1/partitions; do what the text names"
 
 
 class Problem(BaseModel):
@@ -59,7 +61,8 @@ def judged(error: WowError) -> tuple[int, str]:
         case NotFoundError():
             return 404, "look it up in the list again; ended rows are listed with ?state=resolved&state=skipped"
         case ConflictError():
-            return 409, "look at the row again and, if it is still what you want, ask with its present etag"
+            row = "look at the row again and, if it is still what you want, ask with its present etag"
+            return 409, PLANNED if error.code in {MOVING, NO_PLAN} else row
         case OperationError() | StoreDataError():
             return 422, "correct what the text names and ask again"
         case StoreUnavailableError() | NotConnectedError() | FencedError():

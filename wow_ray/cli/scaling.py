@@ -1,0 +1,62 @@
+"""`wow-ray scale N`: another number of partitions, while the app runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from wow_ray.cli.asking import asks
+from wow_ray.cli.shown import console, harmless, times
+from wow_ray.errors import WowError
+from wow_ray.ops import MoveView, Operations, ScaleView
+
+PATIENCE = 120.0
+"""Seconds that `--wait` waits; processes that have to start take some of them."""
+
+
+def show_scale(view: ScaleView, page: Console) -> None:
+    """Write the plan, and what has to move for it."""
+    shares = sorted(view.partitions.values())
+    each = f"{shares[0]}" if shares[0] == shares[-1] else f"{shares[0]} or {shares[-1]}"
+    said = "" if view.changed else ", as before"
+    count = times(len(view.partitions), "partition")
+    page.print(harmless(f"plan {view.plan}, release {view.release}: {count} of {each} slots{said}"))
+    page.print(harmless(f"to move: {moving(view.moves)}") if view.moves else "nothing has to move")
+
+
+def moving(moves: tuple[MoveView, ...]) -> str:
+    """Write what has to move; empty when nothing has."""
+    total = sum(move.slots for move in moves)
+    parts = (f"{move.source or 'nobody'} → {move.target} {move.slots}" for move in moves)
+    return f"{times(total, 'slot')}: {', '.join(parts)}" if moves else ""
+
+
+def _told(view: ScaleView) -> None:
+    console(error=True).print(harmless(f"to move: {moving(view.moves)}"))
+    sys.stderr.flush()
+
+
+@asks(show_scale)
+async def scale(
+    operations: Operations,
+    partitions: Annotated[int, typer.Argument(metavar="N", min=1, help="How many partitions there are to be.")],
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also while slots wait to move for another number, which is given up.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Answer once nothing has to move any more, within 2 minutes.")
+    ] = False,
+) -> ScaleView:
+    """Have the slots of an app that runs on Ray owned by so many partitions, with the fewest moves."""
+    view = await operations.scaling.scale(partitions, replace=replace)
+    if not wait or not view.waiting:
+        return view
+    settled = await operations.scaling.settled(_told, PATIENCE)
+    if settled.waiting:
+        text = f"after {PATIENCE:g} s still to move: {moving(settled.moves)}; the plan stays, see `wow-ray status`"
+        raise WowError(text, "WOW-MOVING")
+    return settled

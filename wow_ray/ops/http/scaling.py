@@ -1,0 +1,28 @@
+"""Changing the number of partitions."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.looking import shown
+
+router = APIRouter()
+
+
+class Scale(BaseModel):
+    """How many partitions there are to be; `replace` also while slots wait to move for another number."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    partitions: int = Field(strict=True, ge=1)
+    replace: bool = False
+
+
+@router.post("/partitions/scale")
+async def scale(body: Scale, operations: Ops) -> JSONResponse:
+    """Store a plan of so many partitions, with the fewest moves; 202 while slots wait to move for it, then 200."""
+    view = await within(operations.scaling.scale(body.partitions, replace=body.replace))
+    return shown(view, 202 if view.waiting else 200)
