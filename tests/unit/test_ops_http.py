@@ -495,6 +495,7 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     pages += [f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}", "{batch_id}/stop")]
     commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")]
     commands += [f"{group}/{verb}" for verb in ("pause", "reset", "resume")]
+    commands += ["/api/v1/partitions/scale"]
     calls = ["/api/v1/calls", "/api/v1/calls/{call_id}", "/api/v1/calls/{call_id}/{verb}"]
     assert sorted(found["paths"]) == sorted([*pages, *calls, rows, *commands, "/healthz", "/readyz"])
     assert PROBLEM in found["paths"][f"{rows}/resume"]["post"]["responses"]["409"]["content"]

@@ -40,6 +40,7 @@ class Moving:
         self._service = service
         self._swept = swept
         self._next_sweep = 0.0
+        self._share: frozenset[int] | None = None
         self.plan = 0
         """The number of the plan that is followed; 0 = none seen yet."""
 
@@ -67,7 +68,7 @@ class Moving:
         """Have slots come and go as the plan says; `True` = there is nothing left to do here."""
         partition = self._partition
         share, owned = frozenset(plan.share(self._name, self._release)), frozenset(partition.slots)
-        self.plan = plan.number
+        self.plan, self._share = plan.number, share
         partition.joining.joined = self._look_soon
         partition.joining.want(share)
         leaving = owned - share
@@ -95,7 +96,7 @@ class Moving:
         partition = self._partition
         return {
             "joining": len(partition.joining.missing),
-            "leaving": len(partition.leaving.wanted & partition.slots.keys()),
+            "leaving": 0 if self._share is None else len(partition.slots.keys() - self._share),
             "kept": sorted(partition.leaving.kept),
         }
 

@@ -84,16 +84,18 @@ class Holdings:
         self._workers.open("store")
 
     def fenced(self, slots: tuple[int, ...]) -> None:
-        """See `Ledgered`: drop the slots and all memory of them; their new owner has the rest (L3)."""
-        for number in slots:
-            slot = self.slots.pop(number, None)
-            if slot is None:
-                continue
-            log.error("slot %d has a newer owner; dropped", number)
+        """See `Ledgered`: drop the slots and all memory of them; their new owner has the rest (L3).
+
+        One whose last word was on its way has left by it: only the answer was lost (L7).
+        """
+        taken = [slot for slot in (self.slots.get(number) for number in slots) if slot is not None]
+        for slot in taken:
+            del self.slots[slot.number]
             slot.lost = True
             if not slot.parting:
+                log.error("slot %d has a newer owner; dropped", slot.number)
                 self.clear(slot)
-        if not self.slots:
+        if not self.slots and not all(slot.parting for slot in taken):
             self.empty(slots)
 
     def gone(self, slot: Slot) -> None:

@@ -101,11 +101,6 @@ class Leaving:
         self._go.set()
 
     @property
-    def wanted(self) -> frozenset[int]:
-        """The slots that are to leave."""
-        return self._wanted
-
-    @property
     def kept(self) -> frozenset[int]:
         """Slots that are to leave and cannot for now, because a call in them does not end (H25)."""
         return frozenset(slot.number for slot in self._stuck if slot.number in self._wanted and self._is_stuck(slot))

@@ -222,7 +222,7 @@ class Scenario:
         resources: Mapping[type[Any], Any] | None = None,
         *,
         connect: Callable[[], Any] = RecordingConnection,
-        partitions: int = 1,
+        partitions: int | Mapping[str, Sequence[int]] = 1,
         slots: int = 16,
         memory: MemoryStore | None = None,
         clock: VirtualClock | None = None,
@@ -230,7 +230,7 @@ class Scenario:
         pace: Pace | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """`connect` makes what projections get as `ctx.connection`.
+        """`connect` makes what projections get as `ctx.connection`; `partitions` as for `Service`.
 
         `memory` and `clock` of an earlier scenario continue it as a restarted process would; `chance` are the dice
         (0.5 by default); `settings` go over those of the `App`; neither a file nor the environment is read.

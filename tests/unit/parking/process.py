@@ -8,7 +8,7 @@ on as the restarted program.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar, copy_context
 from datetime import datetime
 from typing import Any, Self
@@ -110,7 +110,7 @@ class Process:
         world: World,
         app: App,
         *,
-        partitions: int = 1,
+        partitions: int | Mapping[str, Sequence[int]] = 1,
         pace: Pace = CALM,
         settings: Mapping[str, Any] | None = None,
     ) -> None:

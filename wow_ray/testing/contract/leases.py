@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -142,6 +143,68 @@ class Leasing(Suite):
 
         with pytest.raises(FencedError):
             await harness.partition.slots.release([write], old.owner)
+
+    async def test_single_slots_are_let_go_and_the_others_stay(self, harness: Harness) -> None:
+        """L7, H25: what was said last is there, and the next owner waits for nobody."""
+        old = await owning(harness, 2, 3, 4)
+        await harness.partition.lease.start(old.owner)
+        last = old.write(3, marks={old.group(): Mark(8)}, rows=(old.row(),))
+        await harness.partition.slots.let_go([last], old.owner)
+
+        slots = harness.another_partition().slots
+        acquired = await asyncio.wait_for(slots.acquire(harness.another_owner(), [3]), IN_TIME)
+
+        (loaded,) = acquired.slots
+        assert (loaded.marks[old.group()], loaded.crashed) == (Mark(8), False)
+        assert loaded.held == (("Sales", "order", "o-1"),)
+        assert [await is_fenced(old, slot) for slot in (2, 3, 4)] == [False, True, False]
+        await harness.partition.lease.stop()
+
+    async def test_letting_go_may_be_said_again(self, harness: Harness) -> None:
+        """H26: its answer may be lost; once somebody else has the slot it is refused, and nothing was changed."""
+        old = await owning(harness, 2, 3)
+        write = old.write(marks={old.group(): Mark(8)})
+        await harness.partition.slots.let_go([write], old.owner)
+        await harness.partition.slots.let_go([write], old.owner)
+        await harness.partition.slots.let_go([], old.owner)
+        await harness.partition.slots.acquire(harness.another_owner(), [3])
+
+        with pytest.raises(FencedError) as fenced:
+            await harness.partition.slots.let_go(
+                [replace(write, marks={old.group(): Mark(9)}), old.write(2)], old.owner
+            )
+
+        assert fenced.value.slots == (3,)
+        assert (await reloaded(harness)).marks[old.group()] == Mark(8)
+        assert not await is_fenced(old, 2)
+
+    async def test_what_is_free_is_taken_without_waiting_for_the_rest(self, harness: Harness) -> None:
+        """L3, L7: a slot whose owner's lease holds stays with it; one that was let go, or never owned, comes."""
+        old = await owning(harness, 2, 3)
+        await harness.partition.lease.start(old.owner)
+        slots, owner = harness.another_partition().slots, harness.another_owner()
+        nothing = await asyncio.wait_for(slots.acquire_free(owner, [2, 3]), IN_TIME)
+        await harness.partition.slots.let_go([old.write(3)], old.owner)
+
+        found = await asyncio.wait_for(slots.acquire_free(owner, [2, 3, 5]), IN_TIME)
+
+        assert (nothing.slots, (await slots.acquire_free(owner, [])).slots) == ((), ())
+        assert old.now <= nothing.now <= found.now
+        assert {loaded.slot for loaded in found.slots} == {3, 5}
+        assert not await is_fenced(old, 2)
+        await harness.partition.lease.stop()
+        after = await asyncio.wait_for(slots.acquire_free(owner, [2]), IN_TIME)
+        assert [loaded.slot for loaded in after.slots] == [2]
+
+    async def test_an_owner_takes_its_own_slots_again_when_the_answer_was_lost(self, harness: Harness) -> None:
+        """H26: at a later epoch, as `acquire` does."""
+        old = await owning(harness)
+        await harness.partition.lease.start(old.owner)
+
+        again = await harness.partition.slots.acquire_free(old.owner, [3])
+
+        assert again.slots[0].epoch > old.loaded[3].epoch
+        await harness.partition.lease.stop()
 
     async def test_the_stores_time_is_aware_and_does_not_go_back(self, harness: Harness) -> None:
         """P6: what is due is due by it."""

@@ -50,6 +50,17 @@ class Suspecting(Suite):
         assert [start.ending for start in acquired.starts] == [Ending.CLEAN]
         assert [loaded.crashed for loaded in acquired.slots] == [False, False]
 
+    async def test_an_owner_that_let_go_of_one_slot_can_still_die(self, harness: Harness) -> None:
+        """L7, H10: its start lasts; the slot that it let go is not the dead one's."""
+        owner = _owner(harness, 1)
+        first = await owning(harness, 2, 3, owner=owner)
+        await harness.partition.slots.let_go([first.write(3)], owner)
+
+        acquired = await harness.partition.slots.acquire_free(_owner(harness, 2), [2, 3])
+
+        assert [start.ending for start in acquired.starts] == [Ending.UNCLEAN]
+        assert {loaded.slot: loaded.crashed for loaded in acquired.slots} == {2: True, 3: False}
+
     async def test_whoever_is_excused_did_not_die(self, harness: Harness) -> None:
         """H10: ended on purpose by whoever watches it; only its newest start is excused, and only once."""
         await _started(harness, 1)
