@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, recovery
+from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, recovery, scale
 from benchmarks.report import Options, Report, console
 
 BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
@@ -21,6 +21,7 @@ BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
     "isolation": isolation.run,
     "recovery": recovery.run,
     "durable_calls": durable_calls.run,
+    "scale": scale.run,
     "actor_per_aggregate": actor_per_aggregate.run,
 }
 

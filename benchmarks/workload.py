@@ -86,7 +86,7 @@ class Bookings:
 
 
 async def load(database: Database, bookings: Bookings, events: int) -> float:
-    """Fill the log with so many events, each a commit of its own, as if they had been appended one by one.
+    """Add so many events of new accounts to the log, each a commit of its own, as if they had been appended one by one.
 
     They are copied into place, which `append` is not made for; a real append that follows finds heads and versions as
     it left them itself. Answers the seconds it took, making the events included.
@@ -94,12 +94,14 @@ async def load(database: Database, bookings: Bookings, events: int) -> float:
     started = time.monotonic()
     heads: Counter[int] = Counter()
     now = datetime.now(UTC)
+    async with connected(database) as connection:
+        there = dict(await connection.fetch(f"select slot, head from {database.schema}.slot_heads"))  # noqa: S608 - our own name
     records = []
     for event in bookings.mixed(events):
         slot = slot_of(database.context, account.name, event.account, database.slots)
         heads[slot] += 1
         payload = event.model_dump_json()
-        place = (slot, heads[slot], database.context, account.name, event.account, event.number, 0)
+        place = (slot, there[slot] + heads[slot], database.context, account.name, event.account, event.number, 0)
         records.append((*place, "booked", 1, payload, len(payload), now))
     async with connected(database) as connection:
         async with connection.transaction():

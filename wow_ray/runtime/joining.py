@@ -98,8 +98,10 @@ class Joining:
             timer.cancel()
 
     async def _look(self) -> bool:
-        """Take what is free now; `False` = nothing is."""
+        """Take what is free now; `False` = nothing is, or whoever has no sure lease can take nothing (L3)."""
         partition = self._partition
+        if self._clock.monotonic() >= partition.stores.lease.valid_until:
+            return False
         acquired = await partition.stores.slots.acquire_free(partition.owner, sorted(self.missing))
         if not acquired.slots:
             return False

@@ -331,6 +331,19 @@ async def test_a_plan_that_is_taken_back_lets_the_slot_go_on_where_it_is() -> No
         assert (world.desk.versions("b"), here.owned()) == ([1], ({0}, set()))
 
 
+async def test_who_has_no_lease_takes_no_slot() -> None:
+    """L3: it could begin no call of it; whoever has one gets the slot."""
+    world = World(slots=1)
+    async with two(world) as here:
+        await here.advance(0.1)
+        world.memory.lose_lease(here.second.owner.id)
+        here.plan({0})
+        await here.advance(2)
+
+        assert here.owned() == (set(), set())
+        assert here.second.joining.missing == {0}
+
+
 @pytest.mark.parametrize("wait", [0.0, 0.02, 0.2])
 async def test_a_reset_and_a_move_do_not_hurt_each_other(wait: float) -> None:
     """L6, L7: a reset while a slot is between two owners is refused or carried out, never half of it."""

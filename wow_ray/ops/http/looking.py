@@ -17,7 +17,10 @@ from wow_ray.policy.parked import Reason, State
 from wow_ray.ports.ledger import ActionFilter
 
 router = APIRouter()
-OF_PARTITIONS = ("plan", "release", "slots", "unowned", "running", "rate", "failed_rate", "troubles", "partitions")
+OF_PARTITIONS = (
+    *("plan", "release", "slots", "unowned", "moves"),
+    *("running", "rate", "failed_rate", "troubles", "partitions"),
+)
 """What of the status is about partitions."""
 
 
