@@ -95,7 +95,8 @@ async def load(database: Database, bookings: Bookings, events: int) -> float:
     heads: Counter[int] = Counter()
     now = datetime.now(UTC)
     async with connected(database) as connection:
-        there = dict(await connection.fetch(f"select slot, head from {database.schema}.slot_heads"))  # noqa: S608 - our own name
+        found = await connection.fetch(f"select slot, head from {database.schema}.slot_heads")  # noqa: S608 - our own name
+    there = {row["slot"]: row["head"] for row in found}
     records = []
     for event in bookings.mixed(events):
         slot = slot_of(database.context, account.name, event.account, database.slots)

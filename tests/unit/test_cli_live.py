@@ -158,7 +158,7 @@ async def test_what_runs_nowhere_is_written_so(operations: Operations, running: 
     assert "state no partition says anything of it" in await group_of(operations)
     status = await operations.status()
     assert "never" in written(lambda page: show_status(status, page))
-    empty = Partitions(None, None, 2, (0, 1), 0, 0.0, 0.0, (), ())
+    empty = Partitions(None, None, 2, (0, 1), (), 0, 0.0, 0.0, (), ())
     text = written(lambda page: show_partitions(empty, page))
     assert "2 slots of 2 have no owner that lives" in text
     assert "no partition runs" in text

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from wow_ray.actors.fleet import Fleet
+from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
@@ -27,6 +27,8 @@ PATIENCE = 3.0
 """Seconds within which an actor answers."""
 SILENT = 15.0
 """Seconds without an answer after which an actor's process counts as hung: stopped, or starved for good."""
+STRANGE = 60.0
+"""Seconds after which an actor that no plan names is not waited for any more: its plan would have come."""
 STUCK = 60.0
 """Seconds after which a data loop that does not turn counts as hung.
 
@@ -44,6 +46,8 @@ class SupervisorActor:
         self._clock = site.clock()
         self._answered: dict[str, float] = {}
         self._seen: dict[str, Mapping[str, Any]] = {}
+        self._strange: dict[str, float] = {}
+        """Partitions' actors that are in no plan, and since when."""
         self._control: Control | None = None
         self._trouble = ""
         self._concert = Concert()
@@ -123,9 +127,9 @@ class SupervisorActor:
         plan = await control.plans.present()
         if plan is None or plan.release != self._site.release:
             return
-        await self._started(plan)
+        there = await self._started(plan)
         await asyncio.gather(*(self._looked_after(name) for name in plan.partitions))
-        for name in self._seen.keys() - plan.partitions.keys():
+        for name in self._unneeded(there - plan.partitions.keys()):
             await self._dismissed(name)
         await self._bound(plan)
 
@@ -136,11 +140,21 @@ class SupervisorActor:
             self._bounded = ceilings
             await self._directed({each: {"ceilings": ceilings} for each in plan.partitions})
 
-    async def _started(self, plan: Plan) -> None:
+    async def _started(self, plan: Plan) -> frozenset[str]:
         there = await self._fleet.names()
         for name in plan.partitions.keys() - there:
             log.info("starting %s", name)
             await self._fleet.start(name)
+        return there
+
+    def _unneeded(self, others: Collection[str]) -> list[str]:
+        """Give the partitions' actors that no plan needs: known from a former one, or there for long without any.
+
+        Whoever has just been started may be in the next plan; what a former supervisor has left is known by the time.
+        """
+        now = self._clock.monotonic()
+        self._strange = {name: self._strange.get(name, now) for name in others if name not in {SUPERVISOR, LEDGER}}
+        return [name for name, since in self._strange.items() if name in self._seen or now - since >= STRANGE]
 
     async def _looked_after(self, name: str) -> None:
         """Ask one how it stands; replace it when it has not answered for long, or its loop does not turn."""
@@ -185,7 +199,7 @@ class SupervisorActor:
         if found is None or found["standing"] in {"waiting", "drained"}:
             log.info("%s is not needed any more", name)
             await self._fleet.end(name)
-            del self._seen[name]
+            self._seen.pop(name, None)
             self._concert.gone(name)
             self._answered.pop(name, None)
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from wow_ray.cli.asking import asks
 from wow_ray.cli.scaling import moving
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
-from wow_ray.ops import LivePartition, Operations, PartitionView, StatusView
+from wow_ray.ops import LivePartition, MoveView, Operations, PartitionView, StatusView
 from wow_ray.ops.views import View
 
 NOW = 3.0
@@ -61,6 +61,8 @@ def show_partitions(found: Partitions, page: Console) -> None:
     """Write how each partition is."""
     if found.unowned:
         page.print(f"{times(len(found.unowned), 'slot')} of {found.slots} have no owner that lives")
+    if found.moves:
+        page.print(harmless(f"to move: {moving(found.moves)}"))
     for trouble in found.troubles:
         page.print(harmless(f"trouble: {trouble}"))
     if not found.partitions:
@@ -121,6 +123,7 @@ class Partitions(View):
     release: str | None
     slots: int
     unowned: tuple[int, ...]
+    moves: tuple[MoveView, ...]
     running: int
     rate: float
     failed_rate: float

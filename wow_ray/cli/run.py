@@ -37,6 +37,7 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import GroupView, Operations
 from wow_ray.policy.plan import Plan
+from wow_ray.ports.plans import Plans
 from wow_ray.settings import Settings
 
 FOREGROUND = "run"
@@ -127,9 +128,10 @@ async def _served(plan: Running) -> Vitals | None:
             stop.started()
             names = ", ".join(group.name for group in plan.spec.groups) or "no handlers"
             say(f"running {times(len(present.partitions), 'partition')}: {names}")
-            watching = asyncio.ensure_future(follow(Pulse(deployment, present, operations), as_json=plan.as_json))
+            pulse = Pulse(deployment, control.plans, present, operations)
+            watching = asyncio.ensure_future(follow(pulse, as_json=plan.as_json))
             await _until(stop, watching)
-            vitals = await Pulse(deployment, present, operations).take()
+            vitals = await pulse.take()
             say("draining; once more Ctrl-C stops at once")
             stop.bound()
         except asyncio.CancelledError:
@@ -169,9 +171,10 @@ async def _down(deployment: Deployment) -> None:
 class Pulse:
     """Takes the vitals of an app on Ray; keeps what the store said last while it is away."""
 
-    def __init__(self, deployment: Deployment, plan: Plan, operations: Operations) -> None:
-        """Watch the partitions of this plan."""
+    def __init__(self, deployment: Deployment, plans: Plans, plan: Plan, operations: Operations) -> None:
+        """Watch the partitions of this plan, and of those that follow it."""
         self._deployment = deployment
+        self._plans = plans
         self._plan = plan
         self._operations = operations
         self._stored: dict[str, GroupView] = {}
@@ -181,6 +184,7 @@ class Pulse:
         troubles: list[str] = []
         try:
             self._stored = {group.group: group for group in await self._operations.subscriptions()}
+            self._plan = await self._plans.present() or self._plan
         except StoreUnavailableError as error:
             troubles.append(error.message)
         found = await self._deployment.standing(self._plan)

@@ -165,6 +165,23 @@ async def test_a_store_that_is_away_does_not_keep_it_from_replacing() -> None:
         assert fleet.replaced == ["shop-0"]
 
 
+async def test_what_a_former_supervisor_has_left_is_ended_by_and_by() -> None:
+    """It died while two partitions gave up their slots: the next one has not seen them and waits a minute."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 4)
+        await fleet.kill(SUPERVISOR)
+        await fleet.site.planned(2)
+        await desk.clock.advance(5)
+        await fleet.start(SUPERVISOR)
+
+        await desk.clock.advance(30)
+        assert {"shop-2", "shop-3"} <= await fleet.names()
+        await desk.clock.advance(40)
+        assert await fleet.names() == {SUPERVISOR, "shop-0", "shop-1"}
+
+
 async def test_fewer_partitions_are_ended_once_they_have_given_up_their_slots() -> None:
     """4 become 2; the two that are not needed any more end, and no slot is without an owner."""
     desk = Desk()
