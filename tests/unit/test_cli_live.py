@@ -64,7 +64,7 @@ async def group_of(operations: Operations) -> str:
 
 def partitions_of(status: StatusView) -> Partitions:
     """Give what `partitions list` shows."""
-    names = ("plan", "release", "slots", "unowned", "running", "rate", "failed_rate", "troubles", "partitions")
+    names = ("plan", "release", "slots", "unowned", "moves", "running", "rate", "failed_rate", "troubles", "partitions")
     return Partitions(**{name: getattr(status, name) for name in names})
 
 

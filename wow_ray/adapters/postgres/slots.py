@@ -79,18 +79,13 @@ class PostgresSlotStore:
     async def release(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
         """See the port."""
         async with self._sessions.use() as session, session.connection.transaction(isolation="read_committed"):
-            if writes:
-                await write_all(session, writes)
-                await session.fetch("give_up", [write.slot for write in writes], owner.id)
+            await _given_up(session, writes, owner)
             await session.fetch("end_clean", owner.id)
 
     async def let_go(self, writes: Sequence[SlotWrite], owner: Owner) -> None:
         """See the port."""
-        if not writes:
-            return
         async with self._sessions.use() as session, session.connection.transaction(isolation="read_committed"):
-            await write_all(session, writes)
-            await session.fetch("give_up", [write.slot for write in writes], owner.id)
+            await _given_up(session, writes, owner)
 
     async def excuse(self, partition: str) -> None:
         """See the port."""
@@ -100,6 +95,13 @@ class PostgresSlotStore:
     async def close(self) -> None:
         """End the session."""
         await self._sessions.close()
+
+
+async def _given_up(session: Session, writes: Sequence[SlotWrite], owner: Owner) -> None:
+    """Commit, then let the slots have no owner; no slots, nothing to do."""
+    if writes:
+        await write_all(session, writes)
+        await session.fetch("give_up", [write.slot for write in writes], owner.id)
 
 
 async def _now(session: Session) -> datetime:
