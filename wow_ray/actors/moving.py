@@ -5,7 +5,7 @@ A slot is given up only to a partition that lives: whoever has it keeps it until
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from wow_ray.actors.site import Control
 from wow_ray.errors import StoreUnavailableError
@@ -18,6 +18,9 @@ PLAN_POLL = 0.25
 """Seconds between two looks at the plan; what one partition has given up waits so long for the next one to know."""
 SWEEP = 1.0
 """Seconds between two looks for due rows in slots that others are to own, whom the ledger's actor tells."""
+
+NO_MOVES: Mapping[str, object] = {"joining": 0, "leaving": 0, "kept": [], "stood": 0.0, "took": 0.0}
+"""The moves of a partition that does not run."""
 
 
 class Moving:
@@ -92,12 +95,18 @@ class Moving:
         self._next_sweep = 0.0
 
     def view(self) -> dict[str, object]:
-        """Show what has to move: how many slots are to come, how many to leave, and which of these cannot for now."""
+        """Show what has to move: how many slots are to come, how many to leave, and which of these cannot for now.
+
+        `stood` and `took` are the longest times, in seconds, for which a slot stood still here before it was given up,
+        and which taking slots over took.
+        """
         partition = self._partition
         return {
             "joining": len(partition.joining.missing),
             "leaving": 0 if self._share is None else len(partition.slots.keys() - self._share),
             "kept": sorted(partition.leaving.kept),
+            "stood": round(partition.leaving.longest, 3),
+            "took": round(partition.joining.longest, 3),
         }
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from wow_ray.actors.fleet import Steering
 from wow_ray.actors.isolation import Hire, Pools
 from wow_ray.actors.life import Life
-from wow_ray.actors.moving import PLAN_POLL, Moving, own_now
+from wow_ray.actors.moving import NO_MOVES, PLAN_POLL, Moving, own_now
 from wow_ray.actors.site import Control, Site
 from wow_ray.actors.steered import Steered, groups_of
 from wow_ray.errors import StoreUnavailableError
@@ -85,7 +85,7 @@ class PartitionActor:
             "standing": self._standing,
             "trouble": self._trouble,
             "plan": self._plan if moving is None else moving.plan,
-            "moves": {"joining": 0, "leaving": 0, "kept": []} if moving is None else moving.view(),
+            "moves": NO_MOVES if moving is None else moving.view(),
             "release": self._site.release,
             "silence": self.life.silence,
             "age": self._clock.monotonic() - self.life.began,

@@ -59,6 +59,8 @@ class Joining:
         self._partition = partition
         self._wanted: frozenset[int] = frozenset()
         self._go = asyncio.Event()
+        self.longest = 0.0
+        """Seconds from the look that found slots free until they were in memory, at most."""
         self.joined: Callable[[], None] = lambda: None
         """Told when slots have come."""
 
@@ -102,11 +104,13 @@ class Joining:
         partition = self._partition
         if self._clock.monotonic() >= partition.stores.lease.valid_until:
             return False
+        began = self._clock.monotonic()
         acquired = await partition.stores.slots.acquire_free(partition.owner, sorted(self.missing))
         if not acquired.slots:
             return False
         partition.time.heard(acquired.now)
         await take_over(partition, acquired, partition.stores.reader, partition.feed, partition.unparking, joins=True)
+        self.longest = max(self.longest, self._clock.monotonic() - began)
         log.info("%s has got slots %s", partition.owner.partition, [loaded.slot for loaded in acquired.slots])
         partition.feed.wake()
         partition.intents.nudge()

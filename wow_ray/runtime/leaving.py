@@ -75,8 +75,9 @@ class Left(Protocol):
 class _Standing:
     """A slot that stands still: the lanes that were called when it began to, and until when they may go on."""
 
-    def __init__(self, running: list[Lane], until: float) -> None:
+    def __init__(self, running: list[Lane], since: float, until: float) -> None:
         self.running = running
+        self.since = since
         self.until = until
         self.interrupted = False
 
@@ -94,6 +95,8 @@ class Leaving:
         self._stuck: dict[Slot, frozenset[Call]] = {}
         """The calls for which a slot was kept."""
         self._go = asyncio.Event()
+        self.longest = 0.0
+        """Seconds that a slot stood still before it was given up, at most: its calls, and its last word."""
 
     def want(self, slots: Collection[int]) -> None:
         """Have exactly these slots leave; one that stands still for it and need not leave any more goes on."""
@@ -148,7 +151,8 @@ class Leaving:
         chosen = sorted(waiting, key=lambda slot: len(running[slot]))
         for slot in chosen[:room]:
             bound = self._partition.pace.drain_bound * 2 ** self._tries.get(slot, 0)
-            self._standing[slot] = _Standing(running[slot], self._clock.monotonic() + bound)
+            now = self._clock.monotonic()
+            self._standing[slot] = _Standing(running[slot], now, now + bound)
             slot.leaving = True
         self._halt()
 
@@ -222,7 +226,9 @@ class Leaving:
                     partition.holdings.fenced(error.slots)
                 log.warning("slots that are to move could not be given up (%s); trying on", error)
             else:
+                now = self._clock.monotonic()
                 for slot in going:
+                    self.longest = max(self.longest, now - self._standing[slot].since)
                     self._forget(slot)
                     partition.holdings.gone(slot)
                 log.info("%s has given up slots %s", partition.owner.partition, [slot.number for slot in going])

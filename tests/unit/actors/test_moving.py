@@ -121,7 +121,9 @@ async def test_how_far_the_moves_have_come_is_told() -> None:
         await fleet.start("shop-1")
         await desk.clock.advance(11.4)
         told = {name: (await fleet.actors[name].status())["moves"] for name in ("shop-0", "shop-1")}
-        assert told["shop-1"] == {"joining": 1, "leaving": 0, "kept": []}
+        assert (told["shop-1"]["joining"], told["shop-1"]["kept"]) == (1, [])
+        assert told["shop-0"]["stood"] < 0.1
+        assert told["shop-1"]["took"] < 0.1
         assert (await fleet.site.owned())[slot] == "shop-0"
 
         ended.set()
