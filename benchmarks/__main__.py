@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import actor_per_aggregate, catch_up, isolation, recovery
+from benchmarks import actor_per_aggregate, catch_up, isolation, outage, recovery
 from benchmarks.report import Options, Report, console
 
 BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
     "catch_up": catch_up.run,
     "catch_up_deep": catch_up.run_deep,
     "isolation": isolation.run,
+    "outage": outage.run,
     "recovery": recovery.run,
     "actor_per_aggregate": actor_per_aggregate.run,
 }
