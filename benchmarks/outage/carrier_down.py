@@ -59,22 +59,24 @@ class Outage:
 
     def judge(self, found: Found) -> None:
         """Take the figures of the partitions, the worst of each; without bars where others succeed meanwhile (H16)."""
-        by_third: list[float] = []
+        paused: list[float] = []
         rates: list[float] = []
         at_a_time: list[int] = []
         calls_paused = 0
+        strict = not self.desk.early
         for partition in sorted(self.desk.by_partition):
             calls = self.desk.of(partition)
             third = third_failure(calls, self.gone)
-            pauses = [pause.began for pause in self.watch.of(partition) if pause.began >= self.gone]
-            by_third.append(max(0.0, min(pauses, default=float("inf")) - (self.gone if third is None else third)))
+            began = [pause.began for pause in self.watch.of(partition) if pause.began >= self.gone]
+            if began or strict:
+                paused.append(max(0.0, min(began, default=self.back) - (self.gone if third is None else third)))
             rate = sum(self.gone - BEFORE / 2 <= call.ended < self.gone for call in calls) / (BEFORE / 2)
             rates.append(rate_back(calls, rate, self.back))
             inside = [call for call in calls if self.watch.paused(partition, call.began)]
             calls_paused += len(inside)
             at_a_time.append(at_once(inside))
-        strict = not self.desk.early
-        found.add("paused_after_third_failure_most_s", max(by_third), "<=" if strict else "", 1.0)
+        found.add("paused_partitions_count", len(paused), "==" if strict else "", PARTITIONS)
+        found.add("paused_after_third_failure_most_s", max(paused, default=0.0), "<=" if strict else "", 1.0)
         found.add("full_rate_after_back_most_s", max(rates), "<=", PROBE_CAP + 1.0)
         everywhere = rate_back(self.desk.calls, self.load.rate, self.back)
         found.add("full_rate_after_back_cluster_s", everywhere, "<=", PROBE_CAP + 1.0)

@@ -150,9 +150,12 @@ def at_once(calls: Iterable[Call]) -> int:
 
 
 def rate_back(calls: Sequence[Call], rate: float, since: float, window: float = 0.2) -> float:
-    """Give the seconds after `since` until first as many were handled within a window as at that rate; inf = never."""
+    """Give the seconds after `since` until first as many were handled within a window as at that rate.
+
+    Where that never came, it is as long as until the last was handled, and longer.
+    """
     done = [call.ended for call in calls if not call.error and since <= call.ended < NEVER]
     done.sort()
     wanted = max(1, round(rate * window))
     ends = (last - since for first, last in zip(done, done[wanted - 1 :], strict=False) if last - first <= window)
-    return next(ends, NEVER)
+    return next(ends, done[-1] - since + window if done else 3600.0)

@@ -62,3 +62,4 @@ def test_the_figures_are_taken_from_the_calls() -> None:
     # 10 a second: two within 0.2 s, the first two of which end 3.0 and 3.1 s after the beginning.
     good = [Call("a", "p", at, at, "") for at in (1.0, 3.0, 3.1, 3.2)]
     assert rate_back(good, 10.0, 0.0) == pytest.approx(3.1)
+    assert rate_back(good, 100.0, 0.0) > 3.2
