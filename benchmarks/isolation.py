@@ -85,7 +85,8 @@ class Healthy:
         self.last = 0.0
         self.strangers = 0
         """Healthy aggregates that were held in the ledger at the end."""
-        self.pauses = 0
+        self.pauses: list[float] = []
+        """Seconds that each pause lasted, were there any."""
         self.core_seconds = 0.0
         """Of this process, until then."""
         self.done = asyncio.Event()
@@ -135,7 +136,7 @@ async def catch_up(database: Database, name: str, poison: Poison, made: Mapping[
         await happened(service, healthy.done.wait(), patience=PATIENCE)
         healthy.core_seconds = time.process_time() - busy
         healthy.strangers = await strangers(service, healthy.poison)
-    healthy.pauses = len(watch.pauses)
+    healthy.pauses = [pause.seconds for pause in watch.pauses]
     return healthy
 
 
@@ -151,7 +152,7 @@ async def live(database: Database, name: str, kind: Kind, seed: int, seconds: fl
         appending = append_steadily(service.client.events, bookings, names)
         await happened(service, appending, healthy.done.wait(), patience=PATIENCE)
         healthy.strangers = await strangers(service, healthy.poison)
-    healthy.pauses = len(watch.pauses)
+    healthy.pauses = [pause.seconds for pause in watch.pauses]
     return healthy
 
 
@@ -196,7 +197,7 @@ async def run(options: Options) -> Report:
                 last, now = reading[kind][-1], living[kind][-1]
                 console.print(
                     f"round {turn + 1}, {kind.name}: healthy in {last.seconds:.2f} s, p99 {now.p99:.1f} ms, "
-                    f"{last.pauses + now.pauses} pauses"
+                    f"{len(last.pauses + now.pauses)} pauses"
                 )
         postgres = await server_version(database)
     workload = (
@@ -226,12 +227,21 @@ def _compared(
         figures[late] = p99[kind] / p99[NO_POISON]
         bars[f"throughput_{kind.name}"] = Bar(throughput, ">=", 0.95)
         bars[f"p99_{kind.name}"] = Bar(late, "<=", 1.5)
+    for name, error in (("plain", PoisonError), ("refused", ConnectionRefusedError)):
+        pauses = [
+            pause
+            for all_of in (reading, living)
+            for kind, some in all_of.items()
+            if kind.error is error
+            for each in some
+            for pause in each.pauses
+        ]
+        figures[f"{name}_pauses_count"] = len(pauses)
+        figures[f"{name}_longest_pause_ms"] = max(pauses, default=0.0) * 1e3
+        bars[f"{name}_pauses"] = Bar(f"{name}_pauses_count", "==", 0)
     runs = [each for all_of in (reading, living) for some in all_of.values() for each in some]
     figures["out_of_order_count"] = sum(each.checker.out_of_order for each in runs)
     figures["duplicates_count"] = sum(each.checker.duplicates for each in runs)
     figures["healthy_but_held_count"] = sum(each.strangers for each in runs)
-    figures["pauses_count"] = sum(each.pauses for each in runs)
-    bars |= {
-        name: Bar(f"{name}_count", "==", 0) for name in ("out_of_order", "duplicates", "healthy_but_held", "pauses")
-    }
+    bars |= {name: Bar(f"{name}_count", "==", 0) for name in ("out_of_order", "duplicates", "healthy_but_held")}
     return figures, bars
