@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, recovery, scale
+from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, outage, recovery, scale
 from benchmarks.report import Options, Report, console
 
 BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
     "catch_up": catch_up.run,
     "catch_up_deep": catch_up.run_deep,
     "isolation": isolation.run,
+    "outage": outage.run,
     "recovery": recovery.run,
     "durable_calls": durable_calls.run,
     "scale": scale.run,

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, redirect_stdout, suppress
+from contextlib import asynccontextmanager, redirect_stdout
 from datetime import datetime
 from pathlib import Path
 from statistics import median
@@ -20,16 +20,16 @@ import asyncpg
 
 from benchmarks import ray_app
 from benchmarks.checkers import Checker
+from benchmarks.live import Load
 from benchmarks.report import Bar, Options, Report, console
 from benchmarks.servers import connected, fresh_database, server_version
-from benchmarks.workload import CONTEXT, Bookings, account
+from benchmarks.workload import CONTEXT, Bookings
 from wow_ray.actors.connecting import connected as connected_to_ray
 from wow_ray.actors.deployment import Deployment
 from wow_ray.adapters.clock import SystemClock
 from wow_ray.adapters.postgres import Database, open_client_stores
 from wow_ray.cli.run_site import AppSite
 from wow_ray.cluster import open_control
-from wow_ray.ports.event_log import EventStore
 from wow_ray.runtime.pace import Pace
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ PARTITIONS = 2
 RATE = 300
 """Events a second."""
 ACCOUNTS = 200
-AT_ONCE = 5
 PATIENCE = 60.0
 REST = 1.0
 """Seconds between a recovery and the next kill, once what had piled up is handled."""
@@ -49,34 +48,6 @@ Plain: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
 HANDLED = "select count(distinct (account, number)) from calls"
-
-
-class Load:
-    """Appends at a steady rate until it is stopped."""
-
-    def __init__(self, store: EventStore, seed: int) -> None:
-        """Append nothing yet."""
-        self.bookings = Bookings(seed, ACCOUNTS)
-        self._store = store
-        self._stopped = asyncio.Event()
-
-    async def run(self) -> None:
-        """Append, catching up with the rate when an append took long."""
-        due = time.monotonic()
-        while not self._stopped.is_set():
-            names = [self.bookings.random.choice(self.bookings.names) for _ in range(AT_ONCE)]
-            await asyncio.gather(*(self._append(name) for name in dict.fromkeys(names)))
-            due += AT_ONCE / RATE
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopped.wait(), max(0.0, due - time.monotonic()))
-
-    async def _append(self, name: str) -> None:
-        event = self.bookings.next_of(name)
-        await self._store.append(account(name), [event], expected_version=event.number - 1)
-
-    def stop(self) -> None:
-        """Append no more."""
-        self._stopped.set()
 
 
 async def run(options: Options) -> Report:
@@ -108,7 +79,7 @@ async def _running(fleet: "RayFleet", database: Database) -> AsyncIterator[Load]
     async with open_control(database) as control, open_client_stores(database, SystemClock()) as client:
         deployment = Deployment(fleet.site, fleet, console.print)
         await deployment.up(control, PARTITIONS)
-        load = Load(client.events, 1)
+        load = Load(client.events, Bookings(1, ACCOUNTS), RATE)
         loading = asyncio.ensure_future(load.run())
         try:
             yield load

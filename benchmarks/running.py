@@ -1,7 +1,8 @@
-"""Running an app in this process on one partition, through the same door as `wow-ray dev`."""
+"""Running an app in this process, on one partition or several, through the same door as `wow-ray dev`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,12 +11,15 @@ from wow_ray.adapters.postgres import Database
 from wow_ray.cluster import open_service, settings_of
 from wow_ray.runtime.service import Service
 
+LOOK = 0.01
+"""Seconds between two looks whether something has happened."""
+
 
 @asynccontextmanager
-async def running(app: App, database: Database) -> AsyncIterator[Service]:
-    """Run it with the default settings."""
+async def running(app: App, database: Database, partitions: int = 1) -> AsyncIterator[Service]:
+    """Run it with the default settings, apart from those that the app brings."""
     settings = settings_of(app, environ={})
-    async with open_service(app.resolved(settings), settings, database, partitions=1) as service:
+    async with open_service(app.resolved(settings), settings, database, partitions=partitions) as service:
         yield service
 
 
@@ -36,3 +40,13 @@ async def happened(service: Service, *awaited: Coroutine[Any, Any, Any], patienc
         for future in (over, waiting):
             future.cancel()
         await asyncio.gather(over, waiting, return_exceptions=True)
+
+
+async def until(condition: Callable[[], bool], what: str, patience: float = 60.0) -> float:
+    """Wait until the condition holds; answers the time. Raises `TimeoutError` naming what was waited for."""
+    ends = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > ends:
+            raise TimeoutError(f"not within {patience:.0f} s: {what}")
+        await asyncio.sleep(LOOK)
+    return time.monotonic()

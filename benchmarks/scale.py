@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from benchmarks import ray_scale_app
 from benchmarks.checkers import Checker
 from benchmarks.ray_app import DSN
-from benchmarks.recovery import ACCOUNTS, HANDLED, RATE, Load, Plain
+from benchmarks.live import Load
+from benchmarks.recovery import ACCOUNTS, HANDLED, RATE, Plain
 from benchmarks.report import Bar, Options, Report, console
 from benchmarks.servers import connected, fresh_database, server_version
 from benchmarks.workload import CONTEXT, Bookings, account, load
@@ -178,7 +179,7 @@ async def _place(database: Database) -> AsyncIterator[Place]:
 async def _scaled(place: Place, database: Database, seed: int, steps: Sequence[int]) -> Bookings:
     """Change the number of partitions again and again while events come steadily, and wait until all are handled."""
     async with open_client_stores(database, SystemClock()) as client:
-        steady = Load(client.events, seed)
+        steady = Load(client.events, Bookings(seed, ACCOUNTS), RATE)
         loading = asyncio.ensure_future(steady.run())
         try:
             for partitions in steps:

@@ -151,7 +151,7 @@ class Settling:
         self, lane: Lane, handler: Handler, error: BaseException, judged: Judged, now: float, *, probed: bool
     ) -> Decision:
         """Decide what is done about a failed call that is no parked retry."""
-        asked = retry_after_of(error, self._partition.store_now(), handler.limits.backpressure.retry_after_cap)
+        asked = self._asked(error, handler, judged.classified)
         jittered = self._verdicts.wants_jitter(error)
         decision = decide(judged.classified, lane.spent, handler.limits, now, self._dice(), asked, jittered=jittered)
         if isinstance(error, FailedElsewhereError) and error.deaths >= DEATHS:
@@ -160,7 +160,13 @@ class Settling:
         if for_good or (judged.charged and not probed):
             return decision
         # A probe that fails in any way is no success: nothing is charged and another probe follows (W4).
-        return decide(PROBE, lane.spent, handler.limits, now, self._dice(), asked)
+        return decide(PROBE, lane.spent, handler.limits, now, self._dice(), None)
+
+    def _asked(self, error: BaseException, handler: Handler, classified: Classified) -> float | None:
+        """Look for the wish of a busy answer; no other live failure is asked, which would take a tenth of its cost."""
+        if classified.category is not Category.BACKPRESSURE:
+            return None
+        return retry_after_of(error, self._partition.store_now(), handler.limits.backpressure.retry_after_cap)
 
     def _carried_out(  # noqa: PLR0917 - a decision about an attempt, and what it is about
         self,

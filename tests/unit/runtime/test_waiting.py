@@ -51,6 +51,29 @@ async def test_a_waiting_aggregate_holds_no_connection() -> None:
         assert len(desk.calls) == 3
 
 
+class Asked(Exception):  # noqa: N818 - named as an author would
+    """An error that counts how often it is asked for how long to wait."""
+
+    times = 0
+
+    @property
+    def retry_after(self) -> float:
+        """Say half a second."""
+        Asked.times += 1
+        return 0.5
+
+
+async def test_only_a_busy_answer_is_asked_for_its_retry_after() -> None:
+    """D4: for any other failure of a live event it means nothing, and looking for it is not free."""
+    desk = Desk()
+    desk.next("A", Asked())
+    async with scenario(app, desk) as running:
+        await paid(running, "A")
+        await running.advance("1s")
+    assert desk.times("A") == [0.0, 0.1]
+    assert Asked.times == 0
+
+
 async def test_busy_answers_are_waited_out_with_backoff_and_jitter() -> None:
     """D4: 200 ms doubling, spread by the dice over its upper half; at 0.5 three quarters of it."""
     desk = Desk()
