@@ -29,6 +29,7 @@ class Way:
         self._parts = urlsplit(dsn)
         self._query = parse_qs(self._parts.query)
         self._carried: list[Carried] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self.blocked = False
         """Whether new connections are taken and lead nowhere."""
 
@@ -49,18 +50,28 @@ class Way:
         port = self._parts.port or int(self._query.get("port", ["5432"])[0])
         host = self._query.get("host", [self._parts.hostname or "127.0.0.1"])[0]
         carried.deaf = self.blocked
-        try:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        ends = [writer]
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             if host.startswith("/"):
                 ours, theirs = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
             else:
                 ours, theirs = await asyncio.open_connection(host, port)
-        except OSError:
-            writer.close()
-            return
-        try:
+            ends.append(theirs)
             await asyncio.gather(self._carry(reader, theirs, carried), self._carry(ours, writer, carried))
-        finally:
-            self._carried.remove(carried)
+        for end in ends:
+            end.transport.abort()
+        self._carried.remove(carried)
+        self._tasks.discard(task)
+
+    async def close(self) -> None:
+        """End every connection."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @staticmethod
     async def _carry(source: asyncio.StreamReader, to: asyncio.StreamWriter, carried: Carried) -> None:
@@ -85,3 +96,4 @@ async def between(dsn: str) -> AsyncIterator[tuple[Way, str]]:
         yield way, f"postgresql://{who}@127.0.0.1:{port}{parts.path}"
     finally:
         server.close()
+        await way.close()

@@ -183,6 +183,7 @@ class Shop:
     """How many events of each aggregate are in the log."""
     cents: Counter[str] = field(default_factory=Counter)
     paying: bool = True
+    paid: bool = False
 
     async def produce(self) -> None:
         """Append one event after the other, about 300 a second, until `paying` is over."""
@@ -202,6 +203,7 @@ class Shop:
                 self.sent[name] += 1
                 self.cents[name] += number
                 await lasting(0.008)
+        self.paid = True
 
     @property
     def handled(self) -> dict[str, int]:
@@ -228,7 +230,10 @@ class Shop:
     async def settled(self) -> None:
         """End the producer's work, and have everything handled and committed."""
         self.paying = False
+        await until(lambda: self.paid, "the producer to end")
         await until(lambda: set(self.handled.values()) == {sum(self.sent.values())}, "all to be handled", seconds=15)
+        groups = [group for partition in self.service.partitions for group in partition.groups.values()]
+        await until(lambda: not any(group.open or group.lanes for group in groups), "all to be committed", seconds=15)
 
     def _names(self) -> list[str]:
         return [f"o-{number}" for number in range(AGGREGATES)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wow_ray.runtime.calls import Attempt, Calls
     from wow_ray.runtime.lane import Lane
 
-CUTS = 3
+CUTS = 5
 """Calls of an event whose connection may be lost one after the other before it counts as a failure of the attempt.
 
 Connections are lost when our own store is in trouble, which is nobody's attempt (D3); but a statement may also be what
