@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks import ray_scale_app
 from benchmarks.checkers import Checker
-from benchmarks.ray_app import DSN
 from benchmarks.live import Load
+from benchmarks.ray_app import DSN
 from benchmarks.recovery import ACCOUNTS, HANDLED, RATE, Plain
 from benchmarks.report import Bar, Options, Report, console
 from benchmarks.servers import connected, fresh_database, server_version

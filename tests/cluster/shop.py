@@ -78,7 +78,7 @@ class Witness:
         await self._pool.execute(f"insert into {self._schema}.done (subscription, id, version) values ($1,$2,$3)", *row)  # noqa: S608
 
 
-@retry(timeout="20s")
+@retry(timeout="20s", recoverable=[ValueError])
 class Notifier:
     """Called in its partition's process."""
 

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
+from wow_ray.policy import outcry
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.wakes import Heads
 from wow_ray.redaction import safe
@@ -28,6 +29,9 @@ CHECK = 10.0
 """Seconds without a message until a listener asks whether the other end is still there (a half-open socket)."""
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0
 """Seconds until a bus that is away is tried again: doubled each time."""
+
+LATE = 0.01
+"""Seconds after the time is over at which it is looked, so that it surely is."""
 
 _CHANNEL_BYTES = 63  # of a name in Postgres
 _MESSAGE_HINTS = 250  # far below the 8,000 bytes of a NOTIFY
@@ -66,6 +70,7 @@ class Bus(ABC):
         self._heads: dict[int, int] = {}
         self._sending: asyncio.Task[None] | None = None
         self._away = False
+        self._mute, self._deaf = outcry.Outcry(), outcry.Outcry()
         self._closed = False
 
     def told(self, heads: Heads) -> None:
@@ -116,7 +121,7 @@ class Bus(ABC):
                 async with asyncio.timeout(ANSWER):
                     await self._send(list(written(heads)))
             except Exception as error:  # noqa: BLE001 - whatever a bus has, appends must not notice
-                if not self._away:
+                if self._mute.failed(self._clock.monotonic()):
                     log.warning("wake-ups cannot be sent (%s); partitions poll meanwhile", _said(error))
                 self._away = True
                 self._heads = {**heads, **self._heads}
@@ -126,19 +131,19 @@ class Bus(ABC):
                 wait = min(wait * 2, LAST_RETRY)
                 continue
             if self._away:
-                log.info("wake-ups are sent again")
+                self._works(self._mute, "wake-ups are sent again")
             self._away, wait = False, FIRST_RETRY
             await self._clock.sleep(PAUSE)
 
     async def _heard(self, callback: Callable[[Heads], None]) -> None:
         """Listen for ever, connecting anew whenever the other end is gone; ends by cancellation."""
-        wait, troubled = FIRST_RETRY, False
+        wait = FIRST_RETRY
 
         def begun() -> None:
-            nonlocal wait, troubled
-            if troubled:
-                log.info("wake-ups come again")
-            wait, troubled = FIRST_RETRY, False
+            nonlocal wait
+            wait = FIRST_RETRY
+            if self._deaf.lasting:
+                self._works(self._deaf, "wake-ups come again")
 
         def hear(message: str) -> None:
             if heads := read(message):
@@ -148,11 +153,21 @@ class Bus(ABC):
             try:
                 await self._listen(begun, hear)
             except Exception as error:  # noqa: BLE001 - whatever a bus has, the poll goes on
-                if not troubled:
+                if self._deaf.failed(self._clock.monotonic()):
                     log.warning("wake-ups do not come (%s); polling meanwhile", _said(error))
-                troubled = True
             await self._clock.sleep(wait)
             wait = min(wait * 2, LAST_RETRY)
+
+    def _works(self, trouble: outcry.Outcry, text: str) -> None:
+        """Say so once it has worked for a while."""
+
+        def settled() -> None:
+            if trouble.over(self._clock.monotonic()) is not None:
+                log.info(text)
+
+        now = self._clock.monotonic()
+        trouble.worked(now)
+        self._clock.call_at(now + outcry.SETTLED + LATE, settled)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

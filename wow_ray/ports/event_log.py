@@ -100,6 +100,11 @@ class StreamWant:
 class LogReader(Protocol):
     """What the runtime reads. None of it holds a snapshot longer than its one statement (H47)."""
 
+    @property
+    def connections(self) -> int:
+        """How many times it has connected; with each, another database may be what answers (H14)."""
+        ...
+
     async def heads(self, slots: Sequence[int]) -> dict[int, int]:
         """Give each slot's last position (0 = empty)."""
         ...

@@ -267,6 +267,9 @@ class EffectTransaction(Protocol):
 
     connection: Any
 
+    lost: bool
+    """Known after `commit` or `rollback`: the connection was lost, so that our own store is what failed the call."""
+
     async def commit(self) -> None:
         """Insert the settled marker, check the slot's epoch last, commit (H4).
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from wow_ray.errors import FencedError, StoreDataError, StoreUnavailableError
 from wow_ray.failure import minimal
 from wow_ray.policy.budget import jitter, wait
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -77,6 +78,13 @@ class Commits:
         self._sending = asyncio.Lock()
         self.down_since: float | None = None
         self.last_error = ""
+        self._trouble = Trouble(
+            log,
+            clock,
+            "the store is away (%s); no handler is called until the waiting commit is taken",
+            "the store is back after %.1f s",
+            (logging.ERROR, logging.WARNING),
+        )
         self.committed = 0
         """Batches acknowledged so far."""
         self.committed_at = clock.monotonic()
@@ -197,13 +205,13 @@ class Commits:
         self.last_error = str(error)
         if self.down_since is None:
             self.down_since = self._clock.monotonic()
-            log.error("the store is away (%s); no handler is called until the waiting commit is taken", error)
             self._partition.store_down()
+        self._trouble.failed(error)
         await self._clock.sleep(jitter(wait(FIRST_WAIT, 2.0, LONGEST_WAIT, tries), self._dice(), LONGEST_WAIT))
 
     def _back(self) -> None:
+        self._trouble.worked()
         if self.down_since is not None:
-            log.warning("the store is back after %.1f s", self._clock.monotonic() - self.down_since)
             self.down_since = None
             self._partition.store_up()
 

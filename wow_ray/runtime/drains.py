@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.ports.event_log import StreamWant
 from wow_ray.runtime.lane import Cell, Lane, Status, digest
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from wow_ray.events import StoredEvent
@@ -52,6 +53,7 @@ class Drains:
         self._wanted: list[Lane] = []
         self._go = asyncio.Event()
         self._rows = ROWS // 4
+        self._trouble = Trouble(log, clock, "drains cannot read (%s); trying on", "drains read again after %.1f s")
         self.active = 0
         """Lanes begun from the ledger; its due work and commands are taken only as far as there is room."""
 
@@ -108,9 +110,11 @@ class Drains:
                 try:
                     await self._read(lanes)
                 except StoreUnavailableError as error:
-                    log.warning("a drain could not read its stream (%s); trying on", error)
+                    self._trouble.failed(error)
                     self._wanted = lanes + self._wanted
                     await self._clock.sleep(RETRY_WAIT)
+                else:
+                    self._trouble.worked()
 
     async def _read(self, lanes: list[Lane]) -> None:
         limit = max(4, self._rows // len(lanes))

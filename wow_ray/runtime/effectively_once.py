@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from wow_ray.ports.clock import Clock
     from wow_ray.ports.slots import Effects, EffectTransaction
     from wow_ray.runtime.calls import Attempt, Calls
+    from wow_ray.runtime.lane import Lane
 
+CUTS = 5
+"""Calls of an event whose connection may be lost one after the other before it counts as a failure of the attempt.
+
+Connections are lost when our own store is in trouble, which is nobody's attempt (D3); but a statement may also be what
+the server ends its session for, time after time, and that is the aggregate's own (W5).
+"""
 LOOKUP_WAIT = 0.5
 """Seconds between two looks for a marker after a commit of unknown outcome, while the store is away."""
 
@@ -50,12 +57,25 @@ class EffectivelyOnce:
             raise
         if error is not None or lane.status is not Status.RUNNING:
             await transaction.rollback()
+            if error is not None and transaction.lost:
+                self._cut(lane, error)
             return error
         error = await self._committed(transaction, mark)
-        if error is None and not lane.slot.lost:
-            lane.slot.folded.append((mark.group, mark.position))
-            lane.slot.dirty = True
+        if isinstance(error, StoreUnavailableError):
+            self._cut(lane, error)
+        if error is None:
+            lane.cuts = 0
+            if not lane.slot.lost:
+                lane.slot.folded.append((mark.group, mark.position))
+                lane.slot.dirty = True
         return error
+
+    @staticmethod
+    def _cut(lane: Lane, error: BaseException) -> None:
+        """Have a call made again, uncharged, whose connection was lost; does nothing when that happens too often."""
+        lane.cuts += 1
+        if lane.cuts <= CUTS:
+            raise StoreUnavailableError(f"the connection of the call was lost: {type(error).__name__}") from error
 
     async def _committed(self, transaction: EffectTransaction, mark: EffectMark) -> BaseException | None:
         try:
@@ -66,16 +86,26 @@ class EffectivelyOnce:
             raise Interrupted from error
         except StoreUnavailableError as unknown:
             await transaction.rollback()
-            return None if await self._found(mark) else unknown
+            return await self._looked_up(mark, unknown)
         except Exception as error:  # noqa: BLE001 - a refused commit is this attempt's failure (L1)
             await transaction.rollback()
             return error
         return None
 
-    async def _found(self, mark: EffectMark) -> bool:
-        """Find out whether a commit of unknown outcome has happened, however long the store is away."""
+    async def _looked_up(self, mark: EffectMark, unknown: StoreUnavailableError) -> StoreUnavailableError | None:
+        """Find out what became of a commit of `unknown` outcome, however long the store is away; `None` = it happened.
+
+        Raises `StoreUnavailableError` when it did not and the store was away: then it was no attempt at all (D3).
+        """
+        away = False
         while True:
             try:
-                return await self._effects.settled(mark)
+                found = await self._effects.settled(mark)
             except StoreUnavailableError:
+                away = True
                 await self._clock.sleep(LOOKUP_WAIT)
+            else:
+                break
+        if away and not found:
+            raise unknown
+        return None if found else unknown

@@ -16,6 +16,7 @@ from wow_ray.ports.event_log import Interest, Page
 from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import MAX_QUEUE, Cell, Lane, Status, digest
 from wow_ray.runtime.ranges import PAGE, Ask, next_span, plan
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,11 +75,18 @@ class Feed:
         self._first = 0
         self._identity: str | None = None
         self._doubtful = True
+        self._connections = 0
         self.heads: dict[int, int] = {}
         self._routes: dict[tuple[int, ...], dict[TypeKey, tuple[Group, ...]]] = {}
-        self.last_error = ""
         self.due = clock.monotonic() + idle_poll
         """When it is to turn again at the latest, monotonic; in the past = it is late (H60)."""
+        self._trouble = Trouble(
+            log,
+            clock,
+            "the log cannot be read (%s); trying on",
+            "the log can be read again after %.1f s",
+            (logging.ERROR, logging.WARNING),
+        )
 
     def wake(self) -> None:
         """Look at the heads now: something was appended, or a group can take a page again."""
@@ -94,14 +102,10 @@ class Feed:
                 moved = await self._turn()
             except StoreUnavailableError as error:
                 self._doubtful = True
-                if not self.last_error:
-                    log.error("the log cannot be read (%s); trying on", error)  # noqa: TRY400 - expected, its text says all
-                self.last_error = str(error)
+                self._trouble.failed(error)
                 await self._clock.sleep(RETRY_WAIT)
                 continue
-            if self.last_error:
-                log.warning("the log can be read again")
-                self.last_error = ""
+            self._trouble.worked()
             if moved:
                 pause = BUSY_POLL
                 continue
@@ -117,11 +121,11 @@ class Feed:
 
     async def _turn(self) -> bool:
         """Read and hand out one page; `False` = there was nothing to read or nobody to take it."""
-        if self._doubtful:
-            await self._check_identity()
         slots = self._partition.slots
         asked_heads_of = dict(slots)
         self.heads = await self._reader.heads(list(slots))
+        if self._doubtful or self._reader.connections != self._connections:
+            await self._check_identity()
         self._check_heads(asked_heads_of)
         able = frozenset(
             number for number, group in self._partition.groups.items() if group.takes_page(WINDOW - 2 * PAGE)
@@ -136,6 +140,8 @@ class Feed:
             page = await self._reader.page([ask.range for ask in asks], interest)
         else:
             page = _nothing(asks)
+        if self._reader.connections != self._connections:
+            return True  # it may be another database's: looked at before anything is handed out (H14)
         self._dispatch(page, asked_for, owned)
         asked = sum(ask.range.to - ask.range.after for ask in asks)
         cut = any(page.reached[ask.range.slot] < ask.range.to for ask in asks)
@@ -174,6 +180,7 @@ class Feed:
         return Interest(frozenset(types), frozenset(aggregates))
 
     async def _check_identity(self) -> None:
+        connections = self._reader.connections
         identity = await self._reader.identity()
         if self._identity is not None and identity != self._identity:
             log.error(
@@ -186,6 +193,7 @@ class Feed:
                 break
         self._identity = identity
         self._doubtful = False
+        self._connections = connections
 
     def _check_heads(self, asked: dict[int, Slot]) -> None:
         """See that the log has what was read of it; of a slot that came while it was asked nothing is known yet."""

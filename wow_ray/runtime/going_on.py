@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.parked import State
 from wow_ray.runtime.intents import ROOM
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from wow_ray.ports.clock import Cancellable, Clock
@@ -49,6 +50,8 @@ class GoingOn:
         self._rows: dict[int, dict[str, Slot]] = {}
         self._look = asyncio.Event()
         self._timer: Cancellable | None = None
+        said = "rows that are to go on cannot be read (%s); trying on"
+        self._trouble = Trouble(log, clock, said, "rows go on again after %.1f s")
 
     def add(self, group: Group, slot: Slot, row_id: str) -> None:
         """Have the row go on as soon as its group may, in the order of what was added."""
@@ -67,8 +70,10 @@ class GoingOn:
             try:
                 more = await self._round()
             except StoreUnavailableError as error:
-                log.warning("rows that are to go on cannot be read (%s); trying on", error)
+                self._trouble.failed(error)
                 more = True
+            else:
+                self._trouble.worked()
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._clock.call_at(self._clock.monotonic() + AGAIN, self._look.set) if more else None

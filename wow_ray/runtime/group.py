@@ -115,6 +115,7 @@ class Group:
         "parked",
         "pause",
         "ready",
+        "resting",
         "running",
         "settled",
         "shared",
@@ -167,8 +168,8 @@ class Group:
         self.turn = True
         self.active = False
         """Whether the workers have it in their round."""
-        self.closed = False
-        """No call begins and no page is taken: the group is being reset."""
+        self.closed = self.resting = False
+        """Closed: no call begins and no page is taken, it is being reset. Resting: no lane is taken (`Rests`)."""
         self.stops: frozenset[str] = frozenset()
         """Why somebody has it stand still: no call begins, no probe either, and no page is taken (H44)."""
         self.pause: Pausing | None = None
@@ -188,7 +189,7 @@ class Group:
 
     def take(self) -> Lane | None:
         """Give the next lane that may run now, or `None`; a paused group gives its probe only."""
-        if self.running >= self.limit or self.halted:
+        if self.running >= self.limit or self.halted or self.resting:
             return None
         if self.pause is not None:
             return self.pause.take()
@@ -256,7 +257,7 @@ class Group:
 
     def has_work(self) -> bool:
         """Tell whether `take` could give a lane once permits allow it."""
-        if self.halted:
+        if self.halted or self.resting:
             return False
         if self.pause is not None:
             return self.pause.ready is not None

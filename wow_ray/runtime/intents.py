@@ -31,6 +31,7 @@ from wow_ray.runtime.held_events import scan
 from wow_ray.runtime.lane import Status
 from wow_ray.runtime.newest_rows import NewestRows
 from wow_ray.runtime.parking import NO_RETRIES
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,7 @@ class Intents:
         self._poll = poll
         self._partition = partition
         self._nudged = asyncio.Event()
+        self._trouble = Trouble(log, clock, "intents cannot be read (%s); trying on", "intents are read after %.1f s")
         self.on_reset: Callable[[Intent], None] = self._no_reset
         """Carries out a reset, which concerns all partitions and is the host's to do (L6)."""
         self.due = clock.monotonic() + poll
@@ -112,7 +114,9 @@ class Intents:
             try:
                 await self.look()
             except StoreUnavailableError as error:
-                log.warning("intents cannot be read (%s); trying on", error)
+                self._trouble.failed(error)
+            else:
+                self._trouble.worked()
             timer = self._clock.call_at(self._clock.monotonic() + self._poll, self._nudged.set)
             try:
                 await self._nudged.wait()

@@ -80,6 +80,8 @@ class Lane:
     """The call under way counts among the group's drains."""
     began = 0.0
     """When the call under way, or the last one, began, monotonic."""
+    cuts = 0
+    """How many calls in a row have lost their connection to our own store and were not charged for it."""
     due = 0.0
     """When the next attempt may begin, monotonic; in the past = at once."""
     ticket = 0

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wow_ray.runtime.lease_gate import LeaseGate
     from wow_ray.runtime.outages import Judged, Outages
     from wow_ray.runtime.parking import Parking
+    from wow_ray.runtime.rests import Rests
     from wow_ray.runtime.timers import Timers
     from wow_ray.runtime.unparking import Unparking
     from wow_ray.runtime.verdicts import Verdicts
@@ -38,7 +39,6 @@ log = logging.getLogger("wow_ray.outcomes")
 PROBE = Classified(Category.SYSTEMIC, "probe")
 SPILL_WAIT = 5.0
 """A longer wait goes through the ledger instead of holding the lane in memory (P5, H6)."""
-UNAVAILABLE_WAIT = 0.5
 
 
 class Facts(Protocol):
@@ -68,6 +68,7 @@ class Settling:
         drains: Drains,
         outages: Outages,
         lease: LeaseGate,
+        rests: Rests,
     ) -> None:
         """Hold the parts of the partition."""
         self._partition = partition
@@ -81,6 +82,7 @@ class Settling:
         self._drains = drains
         self._outages = outages
         self._lease = lease
+        self._rests = rests
 
     def succeeded(self, lane: Lane, cell: Cell) -> None:
         """Settle the event; a success gives the aggregate its budget back (D6) and may end its group's pause (W4)."""
@@ -232,8 +234,9 @@ class Settling:
         self._workers.ready(lane)
 
     def unavailable(self, lane: Lane) -> None:
-        """Try again shortly; our own store could not be asked, which is nobody's attempt."""
-        self._timers.set(lane, self._clock.monotonic() + UNAVAILABLE_WAIT)
+        """Put the lane back as it was and let its group rest; our own store could not be asked: nobody's attempt."""
+        self._rests.begin(lane.group)
+        self._workers.ready(lane)
 
     def lease_lost(self) -> None:
         """Begin no call until the lease is sure again (L3)."""

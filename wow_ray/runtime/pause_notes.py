@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wow_ray.errors import NotFoundError, StoreDataError, StoreUnavailableError
 from wow_ray.policy.pauses import PauseReason
 from wow_ray.ports.pauses import PauseNote
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,7 @@ class PauseNotes:
         """What the store shows, with the number of the write that said so first; `None` = it may show it."""
         self._groups: dict[int, Group] = {}
         self._told = asyncio.Event()
+        self._trouble = Trouble(log, clock, "pauses cannot be noted (%r); trying on", "pauses are noted after %.1f s")
 
     def begun(self, group: Group, reason: PauseReason, text: str, detail: Mapping[str, Any] | None = None) -> None:
         """Say that the group is paused here, or what is the case now of a pause said before; `detail` is plain JSON."""
@@ -78,11 +80,13 @@ class PauseNotes:
                 self._told.clear()
                 while self._unsaid:
                     await self._say(next(iter(self._unsaid)))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - nothing rests on these notes
                 if not isinstance(error, StoreUnavailableError):
-                    log.exception("pauses cannot be noted; trying on")
+                    self._trouble.failed(error)
                 await self._clock.sleep(AGAIN)
                 self._told.set()
+            else:
+                self._trouble.worked()
 
     async def close(self) -> None:
         """End what is shown, since nobody pauses anything here any more; raises what the store raises."""

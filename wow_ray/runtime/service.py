@@ -24,6 +24,7 @@ from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.partition import Partition
 from wow_ray.runtime.resetting import reset
 from wow_ray.runtime.sweep import Sweep
+from wow_ray.runtime.trouble import Trouble
 from wow_ray.runtime.turns import Turns
 from wow_ray.runtime.verdicts import Verdicts
 
@@ -219,32 +220,37 @@ class Service:
     async def _kept(self, name: str, share: Sequence[int]) -> None:
         """Watch one partition; start it anew when its log went back, else let its end be the service's (H14, H18)."""
         index = next(n for n, partition in enumerate(self.partitions) if partition.owner.partition == name)
-        while True:
-            partition = self.partitions[index]
-            try:
-                await asyncio.shield(partition.ended)
-            except LogRewoundError:
-                await partition.abandon()
-                await self._stacks.pop(name).aclose()
-                # What moved meanwhile is not this one's any more.
-                share = [number for number, slot in partition.slots.items() if not slot.parting]
-                self.partitions[index] = await self._again(name, share)
-                continue
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the service
-                if not self._ended.done():
-                    log.critical("%s is over: %s", partition.owner.partition, error)
-                    self._ended.set_exception(error)
-            return
+        try:
+            while True:
+                partition = self.partitions[index]
+                try:
+                    await asyncio.shield(partition.ended)
+                except LogRewoundError:
+                    await partition.abandon()
+                    await self._stacks.pop(name).aclose()
+                    # What moved meanwhile is not this one's any more.
+                    share = [number for number, slot in partition.slots.items() if not slot.parting]
+                    self.partitions[index] = await self._again(name, share)
+                else:
+                    return
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the service
+            if not self._ended.done():
+                log.critical("%s is over: %s", name, error)
+                self._ended.set_exception(error)
 
     async def _again(self, name: str, share: Sequence[int]) -> Partition:
+        trouble = Trouble(log, self._clock, f"{name} cannot start (%s); trying on", f"{name} starts after %.1f s")
         while True:
             try:
-                return await self._started(name, share)
+                started = await self._started(name, share)
             except StoreUnavailableError as error:
-                log.warning("%s cannot start (%s); trying on", name, error)
+                trouble.failed(error)
                 await self._clock.sleep(1.0)
+            else:
+                trouble.worked()
+                return started
 
     async def _close(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.pauses import stops_of
 from wow_ray.runtime.lane import Status
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,9 +61,10 @@ class Stops:
         self._name = name
         self._partition = partition
         self._nudged = asyncio.Event()
-        self._away = False
         self.due = clock.monotonic() + poll
         """When it is to look again at the latest, monotonic; in the past = it is late (H60)."""
+        said = f"{name}: pauses cannot be read (%s); those known go on to hold"
+        self._trouble = Trouble(log, clock, said, f"{name}: pauses are read again after %.1f s")
 
     async def load(self) -> None:
         """Take over what the store says, before anything begins; raises what the store raises."""
@@ -90,11 +92,9 @@ class Stops:
         try:
             present = await self._pauses.present()
         except StoreUnavailableError as error:
-            if not self._away:
-                log.warning("%s: pauses cannot be read (%s); those known go on to hold", self._name, error)
-            self._away = True
+            self._trouble.failed(error)
             return
-        self._away = False
+        self._trouble.worked()
         self._hold(present)
         notes.seen(present, written)
 

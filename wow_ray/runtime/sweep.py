@@ -11,8 +11,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from wow_ray.errors import StoreUnavailableError
 from wow_ray.runtime.intents import ROOM
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,7 @@ class Sweep:
         self._host = host
         self._poll = poll
         self._look = asyncio.Event()
+        self._trouble = Trouble(log, clock, "due rows cannot be read (%s); trying on", "due rows are read after %.1f s")
 
     def due_at(self, at: datetime) -> None:
         """Look again when a row parked here comes due."""
@@ -63,8 +64,10 @@ class Sweep:
             for partition in list(self._host.partitions):
                 try:
                     more |= await self.once(partition)
-                except StoreUnavailableError as error:
-                    log.warning("due rows cannot be read (%s); trying on", error)
+                except Exception as error:  # noqa: BLE001 - else parked retries wait for ever, and nobody hears of it
+                    self._trouble.failed(error)
+                else:
+                    self._trouble.worked()
             wait = LATE if more else self._poll
             timer = self._clock.call_at(self._clock.monotonic() + wait, self._look.set)
             try:

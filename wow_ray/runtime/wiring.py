@@ -8,6 +8,7 @@ from wow_ray.runtime.attempts import Attempts
 from wow_ray.runtime.effectively_once import EffectivelyOnce
 from wow_ray.runtime.lease_gate import LeaseGate
 from wow_ray.runtime.outcomes import Settling
+from wow_ray.runtime.rests import Rests
 from wow_ray.runtime.states import States
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def settling_of(partition: Partition, clock: Clock, dice: Dice, verdicts: Verdic
         drains=partition.drains,
         outages=partition.outages,
         lease=LeaseGate(partition.stores.lease, clock, partition.workers),
+        rests=Rests(clock, partition.workers),
     )
 
 

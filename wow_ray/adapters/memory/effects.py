@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wow_ray.adapters.memory.log import Appending
-from wow_ray.errors import StoreDataError
+from wow_ray.errors import StoreDataError, StoreUnavailableError
 from wow_ray.policy.durable_call import NewCall
 from wow_ray.ports.slots import EffectMark
 
@@ -38,6 +38,7 @@ class MemoryTransaction:
         self._server = server
         self._mark = mark
         self._open = True
+        self.lost = False
         self.connection = server.connect()
         self.appending = Appending(server.log)
         self.calls: list[NewCall] = []
@@ -46,6 +47,9 @@ class MemoryTransaction:
     async def commit(self) -> None:
         """See the port; `StoreDataError` stands for the driver's error."""
         await self._server.faults.enter("effects.commit")
+        if self.lost:
+            self._end(committed=False)
+            raise StoreUnavailableError("the connection was lost")
         self.finish()
         await self._server.faults.leave("effects.commit")
 

@@ -83,6 +83,11 @@ class MemoryLogReader:
         self._server = server
         self._part = part
 
+    @property
+    def connections(self) -> int:
+        """See the port: a server that was set back is met over connections of its own."""
+        return 1 + self._server.log.timeline
+
     async def heads(self, slots: Sequence[int]) -> dict[int, int]:
         """See the port."""
         log = self._server.log

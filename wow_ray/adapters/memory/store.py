@@ -120,6 +120,11 @@ class MemoryStore:
         self._server.starts.silent(owner_id, self._server.now())
         self._server.leases.end(owner_id)
 
+    def lose_connections(self) -> None:
+        """Let every open transaction of a call lose its connection: it is undone, whatever becomes of the call."""
+        for transaction in list(self._server.transactions.values()):
+            transaction.lost = True
+
     def rewind(self, slot: int, to: int) -> None:
         """Take back the slot's events above a position, as a restored server does; `identity` answers anew."""
         self._server.log.rewind(slot, to)

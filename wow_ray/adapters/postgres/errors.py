@@ -22,8 +22,9 @@ TOO_LARGE = "WR003"
 INVALID = "WR004"
 FAILED_TRANSACTION = "25P02"
 UNIQUE_VIOLATION = "23505"
+READ_ONLY = "25006"
 
-_OUTAGE = ("08", "57P", "53", "25006")
+_OUTAGE = ("08", "57P", "53", READ_ONLY)
 _CONTENTION = frozenset({"40001", "40P01", "55P03", "57014"})
 _DATA = ("22", "23", "42", "54")
 _OURS_TO_REPEAT = (*_OUTAGE, "40", "55", "57", "58", "0A000", "XX", "25P03")
@@ -127,6 +128,9 @@ def _said(error: BaseException) -> str:
 def leaves_connection_healthy(error: BaseException) -> bool:
     """Whether a session may be used again: the server answered, or we raised.
 
-    An answer that a prepared statement is stale does not count: it will be for every later call.
+    An answer that a prepared statement is stale does not count: it will be for every later call. Nor does one of a
+    server that takes no writes: after a failover the right one is found by connecting anew.
     """
-    return isinstance(error, WowError) or (isinstance(error, PostgresError) and sqlstate_of(error) != "0A000")
+    if isinstance(error, WowError):
+        return True
+    return isinstance(error, PostgresError) and sqlstate_of(error) not in {"0A000", READ_ONLY}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from asyncpg.exceptions import InterfaceError, PostgresError
 from pydantic import BaseModel
 
 from wow_ray.adapters.encoding import EncodedCommit, EncodedEvent, encoded_commit, own_ref
-from wow_ray.adapters.postgres.connect import Database, Session, Sessions
+from wow_ray.adapters.postgres.connect import FIRST_PATIENCE, Database, Session, Sessions
 from wow_ray.adapters.postgres.errors import (
     CONFLICT,
     INVALID,
@@ -53,7 +54,12 @@ class PostgresEventStore:
         self._database = database
         self._wait = f"{wait_seconds * 1000:.0f}ms"
         self._sessions = Sessions(
-            database, "append", writers, lock_timeout=self._wait, plan_cache_mode="force_generic_plan"
+            database,
+            "append",
+            writers,
+            patience=FIRST_PATIENCE + math.ceil(wait_seconds),
+            lock_timeout=self._wait,
+            plan_cache_mode="force_generic_plan",
         )
         self._max_event_bytes = max_event_bytes
         self._sql = statements(database.schema)

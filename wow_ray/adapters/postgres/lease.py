@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import threading
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from datetime import datetime
 from wow_ray.adapters.clock import monotonic
 from wow_ray.adapters.postgres.connect import Database, Sessions
 from wow_ray.errors import FencedError, StoreUnavailableError
+from wow_ray.policy.outcry import Outcry
 from wow_ray.ports.slots import Owner
 
 LEASE_SECONDS = 10.0
@@ -24,6 +26,10 @@ RENEW_SECONDS = 1.0
 MARGIN_SECONDS = 3.0
 PATIENCE_SECONDS = 3.0
 """How long one renewal may take before its connection is given up and another one tried."""
+RETRY_SECONDS = 0.2
+"""How soon it is tried again: four seconds are left then of the lease, and a new connection takes a moment."""
+
+log = logging.getLogger("wow_ray.partition")
 
 
 class PostgresLease:
@@ -121,7 +127,7 @@ class _Keeper:
         finally:
             self._valid(self, -math.inf)
             self._taken.set()
-            with contextlib.suppress(StoreUnavailableError, asyncio.TimeoutError):
+            with contextlib.suppress(Exception):  # it runs out by itself
                 async with asyncio.timeout(PATIENCE_SECONDS), sessions.use() as session:
                     await session.fetch("end_lease", self._owner.id)
             await sessions.close()
@@ -151,16 +157,26 @@ class _Keeper:
         self._taken.set()
 
     async def _renewed(self, sessions: Sessions) -> None:
-        """Renew each second; a server that does not answer is asked again, and meanwhile the lease runs out."""
-        while not await self._asked_to_end():
+        """Renew each second; a server that does not answer, or refuses us, is asked again.
+
+        Meanwhile the lease runs out. Nothing but its end ends the thread: without it no call would ever begin again.
+        """
+        outcry, wait = Outcry(), RENEW_SECONDS
+        while not await self._asked_to_end(wait):
             sent = self._now()
-            with contextlib.suppress(StoreUnavailableError, TimeoutError):
-                try:
-                    await self._renew(sessions)
-                except FencedError:
-                    self._valid(self, -math.inf)
-                    self._lost()
-                    return
+            try:
+                await self._renew(sessions)
+            except FencedError:
+                self._valid(self, -math.inf)
+                self._lost()
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next try may get past it
+                wait = RETRY_SECONDS
+                if outcry.failed(self._now()):
+                    log.warning("the lease of %s cannot be renewed (%r); trying on", self._owner.partition, error)
+            else:
+                wait = RENEW_SECONDS
+                outcry.worked(sent)
                 self._valid(self, sent + LEASE_SECONDS - MARGIN_SECONDS)
 
     async def _renew(self, sessions: Sessions) -> None:
@@ -174,8 +190,8 @@ class _Keeper:
                 msg = f"the lease of {self._owner.partition} was taken over"
                 raise FencedError(msg)
 
-    async def _asked_to_end(self) -> bool:
+    async def _asked_to_end(self, wait: float) -> bool:
         """Wait for the next renewal; `True` = it is time to end."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._end.wait(), RENEW_SECONDS)
+            await asyncio.wait_for(self._end.wait(), wait)
         return self._end.is_set()

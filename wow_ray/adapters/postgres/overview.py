@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from wow_ray.adapters.postgres.connect import Database, Session, Sessions
+from wow_ray.adapters.postgres.connect import PATIENT, Database, Session, Sessions
 from wow_ray.adapters.postgres.loading import marks_of
 from wow_ray.policy.progress import Mark
 from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, standing
@@ -19,7 +19,7 @@ class PostgresOverview:
 
     def __init__(self, database: Database) -> None:
         """Open nothing yet."""
-        self._sessions = Sessions(database, "overview")
+        self._sessions = Sessions(database, "overview", patience=PATIENT)
 
     async def groups(self) -> Sequence[GroupSeen]:
         """See the port."""

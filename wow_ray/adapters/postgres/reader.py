@@ -29,6 +29,11 @@ class PostgresLogReader:
         self._sessions = Sessions(database, role)
         self._largest: dict[int, tuple[int, int]] = {}
 
+    @property
+    def connections(self) -> int:
+        """See the port."""
+        return self._sessions.opened
+
     async def heads(self, slots: Sequence[int]) -> dict[int, int]:
         """See the port; what it says of sizes lets later pages do without counting bytes."""
         async with self._sessions.use() as session:

@@ -8,10 +8,13 @@ from typing import Any, Literal
 
 from wow_ray.adapters.postgres import registering, schema, takeover
 from wow_ray.adapters.postgres.commits import write_all
-from wow_ray.adapters.postgres.connect import Database, Session, Sessions
-from wow_ray.errors import ConflictError
+from wow_ray.adapters.postgres.connect import PATIENT, Database, Session, Sessions
+from wow_ray.errors import ConflictError, StoreUnavailableError
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Acquired, GroupDeclared, GroupRegistered, GroupReset, Owner, SlotWrite
+
+HOOKED = 3_600
+"""Beats for a reset, in which a projection's own `on_reset` does whatever it does."""
 
 
 class PostgresSlotStore:
@@ -25,12 +28,18 @@ class PostgresSlotStore:
         self._database = database
         self._clock = clock
         self._sessions = Sessions(database, "slots")
+        self._identity: str | None = None
+        self._same: Session | None = None
+        """The session that is known to lead to the database of which slots were acquired."""
 
     async def register(
         self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None = None
     ) -> dict[str, GroupRegistered]:
         """See the port."""
-        async with self._sessions.use() as session, session.connection.transaction(isolation="read_committed"):
+        async with (
+            self._sessions.use(PATIENT) as session,
+            session.connection.transaction(isolation="read_committed"),
+        ):
             return await registering.register(session, groups, returning)
 
     async def slot_count(self) -> int:
@@ -42,7 +51,10 @@ class PostgresSlotStore:
         if not slots:
             async with self._sessions.use() as session:
                 return Acquired((), await _now(session))
-        return await takeover.acquire(self._sessions, owner, slots, self._clock)
+        acquired = await takeover.acquire(self._sessions, owner, slots, self._clock)
+        async with self._sessions.use() as session:
+            self._identity, self._same = await _identity(session), session
+        return acquired
 
     async def acquire_free(self, owner: Owner, slots: Sequence[int]) -> Acquired:
         """See the port."""
@@ -57,8 +69,20 @@ class PostgresSlotStore:
         async with self._sessions.use() as session:
             if not writes:
                 return await _now(session)
+            await self._look_where(session)
             async with session.connection.transaction(isolation="read_committed"):
                 return await write_all(session, writes)
+
+    async def _look_where(self, session: Session) -> None:
+        """Refuse to commit to another database than the slots were acquired of, met when connecting anew (H14).
+
+        What the owner knows is of a log that this one may not have; it begins anew once its feed sees that too.
+        """
+        if session is self._same or self._identity is None or session.pgbouncer:
+            return
+        if (found := await _identity(session)) != self._identity:
+            raise StoreUnavailableError(f"this is another database, or timeline, than before: {found}")
+        self._same = session
 
     async def reset(
         self, writes: Sequence[SlotWrite], reset: GroupReset, hook: Callable[[Any], Awaitable[None]] | None
@@ -68,7 +92,10 @@ class PostgresSlotStore:
         if len({write.slot for write in writes}) != slots:
             msg = f"{reset.group} can only be reset by the owner of all {slots} slots"
             raise ConflictError(msg)
-        async with self._sessions.use() as session, session.connection.transaction(isolation="read_committed"):
+        async with (
+            self._sessions.use(HOOKED) as session,
+            session.connection.transaction(isolation="read_committed"),
+        ):
             await write_all(session, writes)
             await session.fetch("reset_settled", reset.number)
             closed = await session.fetch("reset_rows", reset.group, reset.to)
@@ -102,6 +129,11 @@ async def _given_up(session: Session, writes: Sequence[SlotWrite], owner: Owner)
     if writes:
         await write_all(session, writes)
         await session.fetch("give_up", [write.slot for write in writes], owner.id)
+
+
+async def _identity(session: Session) -> str:
+    """Name the database that a session leads to, and its timeline."""
+    return str((await session.one("identity"))[0])
 
 
 async def _now(session: Session) -> datetime:

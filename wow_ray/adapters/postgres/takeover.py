@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import asyncpg
 
 from wow_ray.adapters.postgres import endings
-from wow_ray.adapters.postgres.connect import Database, Session, Sessions
+from wow_ray.adapters.postgres.connect import PATIENT, Database, Session, Sessions
 from wow_ray.adapters.postgres.loading import load
 from wow_ray.adapters.postgres.processes import is_dead
 from wow_ray.ports.clock import Clock
@@ -24,7 +24,7 @@ HUNG_SECONDS = 2.0
 async def acquire(sessions: Sessions, owner: Owner, slots: Sequence[int], clock: Clock) -> Acquired:
     """Take the slots over, all or none, as soon as nobody defends them; see `SlotStore.acquire`."""
     while True:
-        async with sessions.use() as session:
+        async with sessions.use(PATIENT) as session:
             defended = await _defenders(session, owner, slots)
             if not defended:
                 acquired = await _unhung(_Taking(session, owner, slots), sessions.database)
