@@ -210,7 +210,7 @@ class Shop:
         """How many events each handler has been called with."""
         return {name: len(set(self.till.calls[name])) for name in (COUNTER, SUMS)}
 
-    async def goes_on(self, seconds: float = 8.0) -> float:
+    async def goes_on(self, seconds: float = 15.0) -> float:
         """Wait until every partition and both handlers handle what is appended from now on; answers how long it took.
 
         Every partition has several of the aggregates.
@@ -231,9 +231,9 @@ class Shop:
         """End the producer's work, and have everything handled and committed."""
         self.paying = False
         await until(lambda: self.paid, "the producer to end")
-        await until(lambda: set(self.handled.values()) == {sum(self.sent.values())}, "all to be handled", seconds=15)
+        await until(lambda: set(self.handled.values()) == {sum(self.sent.values())}, "all to be handled", seconds=30)
         groups = [group for partition in self.service.partitions for group in partition.groups.values()]
-        await until(lambda: not any(group.open or group.lanes for group in groups), "all to be committed", seconds=15)
+        await until(lambda: not any(group.open or group.lanes for group in groups), "all to be committed", seconds=30)
 
     def _names(self) -> list[str]:
         return [f"o-{number}" for number in range(AGGREGATES)]

@@ -171,9 +171,7 @@ async def test_connections_that_fall_silent(server: Server) -> None:
     async with between(server.dsn) as (way, dsn), a_shop(server, dsn) as shop:
         shop.lines.said.clear()
         assert way.deafen("listen") == 1
-        began = monotonic()
         await shop.goes_on()
-        assert monotonic() - began < 3
         assert way.deafen("lease") == 2
         committed = [partition.commits.committed for partition in shop.service.partitions]
 
@@ -182,7 +180,7 @@ async def test_connections_that_fall_silent(server: Server) -> None:
         await lasting(2)
         way.blocked = False
         assert all(partition.stores.lease.valid_until > monotonic() for partition in shop.service.partitions)
-        await shop.goes_on(20)
+        await shop.goes_on(30)
         after = [partition.commits.committed for partition in shop.service.partitions]
         assert all(now > before for before, now in zip(committed, after, strict=True))
         await shop.settled()

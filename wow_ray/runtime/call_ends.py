@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wow_ray.errors import StoreDataError, StoreUnavailableError
 from wow_ray.failure import minimal
 from wow_ray.policy.durable_call import CallReason, CallState
+from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
     from wow_ray.policy.durable_endings import Written
@@ -33,6 +34,8 @@ class CallEnds:
         self._clock = clock
         self._waiting: list[tuple[Written, asyncio.Future[bool]]] = []
         self._writing: asyncio.Task[None] | None = None
+        said = "ends of calls cannot be written (%s); trying on"
+        self._trouble = Trouble(log, clock, said, "ends of calls are written again after %.1f s")
 
     async def write(self, end: Written) -> bool:
         """Write an end; `False` = the claim was lost, or the same end was written before. Waits as long as it takes."""
@@ -66,9 +69,9 @@ class CallEnds:
         """Write all of them; where one is refused for its data, each by itself, that one in its minimal form."""
         while True:
             try:
-                return await self._calls.finish(ends)
+                found = await self._calls.finish(ends)
             except StoreUnavailableError as error:
-                log.warning("ends of %d calls cannot be written (%s); trying on", len(ends), error)
+                self._trouble.failed(error)
                 await self._clock.sleep(AGAIN)
             except StoreDataError as error:
                 if len(ends) == 1:
@@ -77,6 +80,9 @@ class CallEnds:
                     continue
                 lost = [await self._written([end]) for end in ends]
                 return frozenset().union(*lost)
+            else:
+                self._trouble.worked()
+                return found
 
 
 def _minimal(end: Written) -> Written:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 
 from wow_ray.adapters.postgres.connect import Database, Sessions
+from wow_ray.adapters.postgres.identity import identity_of
 from wow_ray.adapters.postgres.rows import stored_events
 from wow_ray.events import StoredEvent
 from wow_ray.ports.event_log import Interest, Page, Range, StreamWant
@@ -97,7 +98,7 @@ class PostgresLogReader:
     async def identity(self) -> str:
         """See the port: the server's system identifier, its timeline, and the schema's own identity."""
         async with self._sessions.use() as session:
-            return str((await session.one("identity"))[0])
+            return await identity_of(session)
 
     async def close(self) -> None:
         """End the session."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from wow_ray.adapters.postgres import registering, schema, takeover
 from wow_ray.adapters.postgres.commits import write_all
 from wow_ray.adapters.postgres.connect import PATIENT, Database, Session, Sessions
+from wow_ray.adapters.postgres.identity import identity_of
 from wow_ray.errors import ConflictError, StoreUnavailableError
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Acquired, GroupDeclared, GroupRegistered, GroupReset, Owner, SlotWrite
@@ -53,16 +54,16 @@ class PostgresSlotStore:
                 return Acquired((), await _now(session))
         acquired = await takeover.acquire(self._sessions, owner, slots, self._clock)
         async with self._sessions.use() as session:
-            self._identity, self._same = await _identity(session), session
+            self._identity, self._same = await identity_of(session), session
         return acquired
 
     async def acquire_free(self, owner: Owner, slots: Sequence[int]) -> Acquired:
         """See the port."""
-        found = await takeover.acquire_free(self._sessions, owner, slots) if slots else None
-        if found is not None:
-            return found
         async with self._sessions.use() as session:
-            return Acquired((), await _now(session))
+            await self._look_where(session)
+            now = await _now(session)
+        found = await takeover.acquire_free(self._sessions, owner, slots) if slots else None
+        return found or Acquired((), now)
 
     async def commit(self, writes: Sequence[SlotWrite]) -> datetime:
         """See the port; no writes = no transaction, just the store's time."""
@@ -78,11 +79,12 @@ class PostgresSlotStore:
 
         What the owner knows is of a log that this one may not have; it begins anew once its feed sees that too.
         """
-        if session is self._same or self._identity is None or session.pgbouncer:
+        if session is self._same or session.pgbouncer:
             return
-        if (found := await _identity(session)) != self._identity:
+        found = await identity_of(session)
+        if self._identity not in {None, found}:
             raise StoreUnavailableError(f"this is another database, or timeline, than before: {found}")
-        self._same = session
+        self._identity, self._same = found, session
 
     async def reset(
         self, writes: Sequence[SlotWrite], reset: GroupReset, hook: Callable[[Any], Awaitable[None]] | None
@@ -129,11 +131,6 @@ async def _given_up(session: Session, writes: Sequence[SlotWrite], owner: Owner)
     if writes:
         await write_all(session, writes)
         await session.fetch("give_up", [write.slot for write in writes], owner.id)
-
-
-async def _identity(session: Session) -> str:
-    """Name the database that a session leads to, and its timeline."""
-    return str((await session.one("identity"))[0])
 
 
 async def _now(session: Session) -> datetime:

@@ -35,7 +35,7 @@ async def acquire(sessions: Sessions, owner: Owner, slots: Sequence[int], clock:
 
 async def acquire_free(sessions: Sessions, owner: Owner, slots: Sequence[int]) -> Acquired | None:
     """Take over those of the slots that nobody defends; `None` = there are none. See `SlotStore.acquire_free`."""
-    async with sessions.use() as session:
+    async with sessions.use(PATIENT) as session:
         defended = await _defenders(session, owner, slots)
         owners = await session.fetch("owners_of", list(slots))
         free = [row["slot"] for row in owners if row["owner"] not in defended]

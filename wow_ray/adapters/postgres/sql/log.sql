@@ -113,7 +113,7 @@ ORDER BY w.n, e.version, e.sequence;
 
 -- name: identity
 -- Name the server's data, its timeline and this schema: another answer than before means the log may have gone back.
--- Caller: reader.PostgresLogReader, slots.PostgresSlotStore.
+-- Caller: identity.identity_of.
 SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
     CASE WHEN pg_is_in_recovery() THEN (SELECT lpad(to_hex(timeline_id), 8, '0') FROM pg_control_checkpoint())
          ELSE lower(left(pg_walfile_name(pg_current_wal_lsn()), 8)) END || '/' ||
