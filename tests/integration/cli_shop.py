@@ -40,7 +40,7 @@ class OrderPaid(BaseModel):
 
 
 @app.reactor(start="beginning")
-@retry(max_attempts=2, initial_backoff="10ms")
+@retry(max_attempts=2, initial_backoff="10ms", recoverable=[ValueError])
 class Notifier:
     @on_event
     async def on_paid(self, event: Event[OrderPaid]) -> None:

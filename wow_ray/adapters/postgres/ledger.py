@@ -34,8 +34,10 @@ class PostgresLedger:
 
     async def rows(self, wanted: RowFilter) -> Sequence[Row]:
         """See the port."""
-        name = "list_rows_newest" if wanted.newest_first else "list_rows"
-        return await self._rows(name, *_wanted(wanted), wanted.after, wanted.limit)
+        given = (*_wanted(wanted), wanted.after, wanted.limit)
+        if wanted.newest_first:
+            return await self._rows("list_rows_newest", *given)
+        return await self._rows("list_rows", *given)
 
     async def count(self, wanted: RowFilter, most: int) -> int:
         """See the port."""
