@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from playwright.async_api import Browser, Page, expect
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from tests.browser.audit import audited
 from tests.browser.world import World, a_browser, a_world, needs_chromium, settings_in, trouble
@@ -128,8 +130,12 @@ async def test_everything_is_reached_by_the_keys(world: World) -> None:
         await expect(page.locator("#said")).to_be_focused()
         await expect(page.locator("#said")).to_contain_text("p is no shortcut here")
         await page.wait_for_load_state("load")
-        await page.keyboard.press("?")
-        await page.wait_for_url("**/help")
+        for _ in range(5):  # a page that is just being renewed hears no key; a person presses it again
+            await page.keyboard.press("?")
+            with suppress(PlaywrightTimeoutError):
+                await page.wait_for_url("**/help", timeout=3_000)
+                break
+        await expect(page).to_have_url(re.compile(r"/help$"))
 
 
 async def test_without_script_it_shows_and_asks_all_the_same(world: World) -> None:

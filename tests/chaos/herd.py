@@ -40,7 +40,7 @@ class Herd:
 
     async def runs(self, number: int) -> None:
         """Wait until a program handles events."""
-        await until(lambda: self._started(number), f"program {number} to run", seconds=30)
+        await until(lambda: self._started(number), f"program {number} to run", seconds=60)
 
     def _started(self, number: int) -> bool:
         code = self.running[number].poll()
