@@ -18,7 +18,7 @@ from wow_ray.policy.decide import Spent, decide
 from wow_ray.policy.limiter import Limiter
 from wow_ray.policy.outlook import Outlook, View
 from wow_ray.ports.durable_calls import Wanted
-from wow_ray.runtime.outages import BUT_OTHERS_SUCCEED
+from wow_ray.runtime.outages import ITS_OWN
 
 if TYPE_CHECKING:
     from wow_ray.policy.decide import Decision
@@ -76,7 +76,7 @@ class CallQueue:
         now = self._clock.monotonic()
         view = self._outlook.failed(row.id, began, now, SYSTEMIC, by_class=True)
         if view is View.OWN:
-            return Classified(Category.RECOVERABLE, BUT_OTHERS_SUCCEED)
+            return ITS_OWN
         if view is View.OUTAGE and not self.paused:
             log.warning("%s: its surroundings fail; probing until they are back", self.function.subscription)
             self.paused = True

@@ -234,7 +234,7 @@ class Group:
     def did_well(self, key: Key, calls: int, began: float, now: float) -> None:
         """Take live calls of a lane that ended well into account; `began` is when the last of them did (W3, D4)."""
         outlook = self.outlook
-        if outlook.failing or outlook.window:
+        if outlook.alert:
             outlook.good(key, began, now)
         else:
             outlook.good_at, outlook.good_began = now, began

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wow_ray.outages")
 
-BUT_OTHERS_SUCCEED = "systemic by class, but others succeed"
+ITS_OWN = Classified(Category.RECOVERABLE, "systemic by class, but others succeed")
 
 Parked = tuple["Slot", "Row"]
 
@@ -91,8 +91,7 @@ class Outages:
             return Judged(found, charged=False, counted=False)
         view = outlook.failed(lane.key, lane.began, now, handler.limits.systemic, by_class=by_class)
         if view is View.OWN:
-            own = Classified(Category.RECOVERABLE, BUT_OTHERS_SUCCEED) if by_class else found
-            return Judged(own, charged=True, counted=True)
+            return Judged(ITS_OWN if by_class else found, charged=True, counted=True)
         return Judged(found, charged=False, counted=view is View.OUTAGE)
 
     def _judged_drain(self, lane: Lane, handler: Handler, found: Classified, now: float) -> Judged:
@@ -108,7 +107,7 @@ class Outages:
             own = own or outlook.good_began >= now - late - waited
         outlook.begins_to_fail(lane.key, now)
         if own:
-            return Judged(Classified(Category.RECOVERABLE, BUT_OTHERS_SUCCEED), charged=True, counted=False)
+            return Judged(ITS_OWN, charged=True, counted=False)
         return Judged(found, charged=False, counted=False)
 
     def waits(self, lane: Lane, at: float) -> None:
@@ -165,14 +164,11 @@ class Outages:
             if charge.mark is not None:
                 self._unparking.reopen(group, *charge.mark)
 
-    def succeeded(self, lane: Lane, now: float) -> None:
-        """Take a success of a live call into account; the probe's may end the pause."""
+    def succeeded_in_pause(self, lane: Lane, now: float) -> None:
+        """Take a success of a live call during its group's pause into account; the probe's may end it."""
         group, pause = lane.group, lane.group.pause
-        if pause is None:
-            group.outlook.good(lane.key, lane.began, now)
-            return
         group.outlook.failing.pop(lane.key, None)
-        if not self.probes.ended(lane):
+        if pause is None or not self.probes.ended(lane):
             return
         group.outlook.good(lane.key, lane.began, now)
         self.probes.told(group, True)  # noqa: FBT003 - how it ended

@@ -97,10 +97,13 @@ class Settling:
         lane.first_cause = None
         lane.due = 0.0
         group.handled += 1
-        outlook = group.outlook
-        if live and (group.pause is not None or outlook.alert):
-            self._outages.succeeded(lane, now)
+        if live and group.pause is None:
+            group.did_well(lane.key, 1, lane.began, now)
+            return
+        if live:
+            self._outages.succeeded_in_pause(lane, now)
         else:
+            outlook = group.outlook
             outlook.failing.pop(lane.key, None)
             outlook.good_at, outlook.good_began = now, lane.began
         if group.limited:

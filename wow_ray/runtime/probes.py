@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from wow_ray.failure import Category, capture
 from wow_ray.policy.probing import Kind
 from wow_ray.runtime.lane import Key, Status
+from wow_ray.runtime.waiting import within
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from datetime import datetime
 
     from wow_ray.policy.budget import Systemic
@@ -90,7 +91,7 @@ class Probes:
         self._deserted = deserted
         self.changed: Callable[[Group], None] = lambda _: None
         """Told whenever a pause begins, ends, or has learned something."""
-        self.permit: Callable[[str], Awaitable[bool]] | None = None
+        self.permit: Callable[[str], Coroutine[Any, Any, bool]] | None = None
         """Asked with the group's name before a probe; `None` = the partition decides alone (W7)."""
         self.told: Callable[[Group, bool], None] = lambda _group, _succeeded: None
         """Told how each probe ended."""
@@ -157,20 +158,14 @@ class Probes:
         elif pause.asking is None:
             pause.asking = asyncio.get_running_loop().create_task(self._asked(group, pause, self.permit))
 
-    async def _asked(self, group: Group, pause: Pausing, permit: Callable[[str], Awaitable[bool]]) -> None:
+    async def _asked(self, group: Group, pause: Pausing, permit: Callable[[str], Coroutine[Any, Any, bool]]) -> None:
         """Ask whether this partition may probe now; no answer is a yes (W7)."""
-        answer = asyncio.ensure_future(permit(group.name))
-        timer = self._clock.call_at(self._clock.monotonic() + ANSWER, lambda: _cancelled(answer))
         may = True
         try:
-            may = await answer
-        except asyncio.CancelledError:
-            if not answer.cancelled():
-                raise
+            may = await within(self._clock, ANSWER, permit(group.name))
         except Exception as error:  # noqa: BLE001 - whatever the supervisor has, the partition decides alone
             log.debug("no permit to probe could be asked for: %s", error)
         finally:
-            timer.cancel()
             pause.asking = None
         if group.pause is not pause:
             return
@@ -193,7 +188,3 @@ class Probes:
             self.next(group)
         else:
             self._deserted(group)
-
-
-def _cancelled(answer: asyncio.Future[bool]) -> None:
-    answer.cancel()

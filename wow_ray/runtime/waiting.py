@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from wow_ray.ports.clock import Clock
 
 
-async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, None]) -> None:
+T = TypeVar("T")
+
+
+async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
     """Wait for the work that long on the injected clock; raises `TimeoutError`, and then the work is cancelled."""
     task = asyncio.get_running_loop().create_task(work)
     until = clock.monotonic() + seconds
     timer = clock.call_at(until, lambda: _cancel(task))
     try:
-        await task
+        return await task
     except asyncio.CancelledError:
         if task.cancelled() and clock.monotonic() >= until:
             raise TimeoutError(f"not done within {seconds:g} s") from None
@@ -26,5 +29,5 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, None]) 
         timer.cancel()
 
 
-def _cancel(task: asyncio.Task[None]) -> None:
+def _cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
