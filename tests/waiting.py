@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 
-async def until(condition: Callable[[], object | Awaitable[object]], what: str, *, seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], object | Awaitable[object]], what: str, *, seconds: float = 30.0) -> None:
     """Wait until `condition()` (plain or async) is true; fail with `what` after `seconds` of real time."""
     deadline = time.monotonic() + seconds
     while True:
@@ -20,7 +20,7 @@ async def until(condition: Callable[[], object | Awaitable[object]], what: str, 
         await asyncio.sleep(0.01)
 
 
-def until_blocking(condition: Callable[[], object], what: str, *, seconds: float = 10.0) -> None:
+def until_blocking(condition: Callable[[], object], what: str, *, seconds: float = 30.0) -> None:
     """As `until`, for tests without an event loop."""
     deadline = time.monotonic() + seconds
     while not condition():

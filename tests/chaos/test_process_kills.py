@@ -202,7 +202,7 @@ async def take_over_under_an_open_commit(herd: Herd, old: int) -> int:
         transaction = connection.transaction()
         await transaction.start()
         await connection.execute(f'select 1 from "{herd.database.schema}".slots for update')  # noqa: S608 - our own name
-        await until(lambda: commits_wait(connection), "a commit of the old owner to wait", seconds=10)
+        await until(lambda: commits_wait(connection), "a commit of the old owner to wait", seconds=30)
         herd.freeze(old)
         await transaction.rollback()
     finally:

@@ -81,7 +81,7 @@ async def _a_zombie(lab: Lab, name: str) -> int:
         async with lab.host(name) as successor:
             await said(successor, "running")
             os.kill(stopped, signal.SIGCONT)
-            await until(lambda: gone(stopped), "the woken process to end", seconds=10)
+            await until(lambda: gone(stopped), "the woken process to end", seconds=30)
     finally:
         with suppress(ProcessLookupError):
             os.kill(stopped, signal.SIGCONT)

@@ -210,7 +210,7 @@ class Shop:
         """How many events each handler has been called with."""
         return {name: len(set(self.till.calls[name])) for name in (COUNTER, SUMS)}
 
-    async def goes_on(self, seconds: float = 15.0) -> float:
+    async def goes_on(self, seconds: float = 30.0) -> float:
         """Wait until every partition and both handlers handle what is appended from now on; answers how long it took.
 
         Every partition has several of the aggregates.

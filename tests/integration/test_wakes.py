@@ -187,9 +187,9 @@ async def handled_in_time(place: Place) -> None:
             await producer.place_until_handled("first")
             for number in range(10):
                 await producer.place(f"o-{number}")
-                await until_handled(f"o-{number}", seconds=10)
+                await until_handled(f"o-{number}", seconds=30)
             await producer.place("reacts")
-            await until_handled("reaction", seconds=10)
+            await until_handled("reaction", seconds=30)
 
 
 @pytest.mark.usefixtures("unpolled")
@@ -230,7 +230,7 @@ async def test_a_killed_listener_costs_one_poll_and_listens_again(
 
                 await producer.place(f"o-{number}")
 
-                await until_handled(f"o-{number}", seconds=10)
+                await until_handled(f"o-{number}", seconds=30)
 
                 async def again(old: int = old) -> bool:
                     return (found := await listeners(admin)) != [] and old not in found
@@ -247,7 +247,7 @@ async def test_a_killed_redis_costs_one_poll_and_is_used_again(on_redis: Place, 
             try:
                 for number in range(10):
                     await producer.place(f"o-{number}")
-                    await until_handled(f"o-{number}", seconds=10)
+                    await until_handled(f"o-{number}", seconds=30)
             finally:
                 redis.start()
 
