@@ -165,6 +165,10 @@ def test_the_shop_runs_from_the_wheel(home: Path, shop: Path, postgres_dsn: str,
         dev.wait()
 
 
+IN_BACKGROUND = 'trap "" INT; exec "$0" env -u RAY_AUTH_MODE "$1" demo'
+"""As a script starts a program in the background, where Ctrl-C is ignored; with Ray's token, as for a user."""
+
+
 def test_the_demo_runs_from_the_wheel_until_it_is_told_to_end(home: Path, place: Path) -> None:
     """`wow-ray demo` in an empty folder: its processes import the example from the wheel and handle orders.
 
@@ -175,8 +179,7 @@ def test_the_demo_runs_from_the_wheel_until_it_is_told_to_end(home: Path, place:
     output = place / "demo.said"
     with output.open("wb") as said:
         demo = subprocess.Popen(
-            # With Ray's token, as for a user: who starts it where nobody else is does without.
-            [ROOT / "tests" / "netns.sh", "env", "-u", "RAY_AUTH_MODE", home / "wow-ray", "demo"],
+            ["/bin/sh", "-c", IN_BACKGROUND, ROOT / "tests" / "netns.sh", home / "wow-ray"],
             cwd=folder,
             env=_environ(),
             stdin=subprocess.DEVNULL,

@@ -109,11 +109,19 @@ class Demo:
 
 @contextmanager
 def _signals_as_ctrl_c() -> Iterator[None]:
-    """Have the signals that end a program do what Ctrl-C does, so that nothing stays behind."""
+    """Have the signals that end a program do what Ctrl-C does, so that nothing stays behind.
+
+    A shell that starts a program in the background has it ignore Ctrl-C: it must not ignore these because of that.
+    """
     numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT)) for number in numbers]
+    before = [(number, signal.signal(number, _as_ctrl_c)) for number in numbers]
+    before.append((signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler)))
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in before:
             signal.signal(number, handler)
+
+
+def _as_ctrl_c(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
