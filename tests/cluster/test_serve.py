@@ -111,11 +111,12 @@ def test_serve_run_shows_a_parked_order_resumes_it_and_tells_when_the_app_is_awa
         assert first is not None
         assert again is not None
         assert (first.status_code, again.status_code, again.json()["state"]) == (200, 200, "done"), first.text
-        assert dev.said().count("o-1@1") == 1
+        until_blocking(lambda: "o-1@1" in dev.said(), "the order to be handled", seconds=SECONDS)
         stale = asked("POST", path, json=body)
         assert stale is not None
         assert (stale.status_code, stale.headers["content-type"]) == (409, "application/problem+json")
         dev.end()
+        assert dev.said().count("o-1@1") == 1
         found = answers("/readyz", 503, output).json()
         assert found["next"]
         with place.dev("shop:app"):  # its store may be at another address now
