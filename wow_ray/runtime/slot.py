@@ -191,6 +191,8 @@ class Slot:
             if lane.row is not None:
                 lane.caught_up(now)
         self.draining.clear()
+        if self.trying:
+            self._forget_done()
         marks = dict(self.foreign)
         for number, progress in self.progress.items():
             marks[number] = progress.mark()
@@ -215,6 +217,13 @@ class Slot:
         self.reopened = []
         self.dirty = self.tried = False
         return write
+
+    def _forget_done(self) -> None:
+        """Acquit who was done or held meanwhile without a turn: its group stood still when the careful start ended."""
+        for group, position in list(self.trying):
+            progress = self.progress.get(group)
+            if progress is not None and position <= progress.cursor and position not in progress.unfinished:
+                self.acquit((group, position))
 
     def take_back(self, write: SlotWrite) -> None:
         """Say again, before anything newer, what a write that was not made had to say."""

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.parking.desk import COURIER, MAILER, Call, Courier, Mailer, Trouble, moves, order, shop
 from tests.unit.parking.process import HASTY, Process, present
 from tests.unit.parking.world import World
-from tests.unit.pausing import pause
+from tests.unit.pausing import end, pause
 from wow_ray import App
 from wow_ray.policy.parked import Reason, State, Verb
 from wow_ray.runtime.pace import Pace
@@ -267,12 +267,12 @@ async def test_one_death_costs_nothing_and_a_deployment_begins_anew() -> None:
     world.desk.then("a", 1, *[FAR] * 9)
     await moves(world.store, "a")
     careful = []
-    for end in ("kill", "stop", "kill", "kill", "kill", "stop", "stop"):
+    for ends in ("kill", "stop", "kill", "kill", "kill", "stop", "stop"):
         process = Process(world, shop(), pace=HASTY, settings=ONCE)
         await process.start()
         careful.append(process.partition.caution.active)
         await world.clock.advance(1)
-        await (process.kill() if end == "kill" else process.stop())
+        await (process.kill() if ends == "kill" else process.stop())
 
     # kill | stop | kill | kill | kill with a mark | stop: its charge is left, so it is tried alone | the same
     assert careful == [False, False, False, False, True, True, True]
@@ -300,4 +300,11 @@ async def test_a_suspect_of_a_group_that_stands_still_holds_nobody_up() -> None:
     assert not process.partition.caution.active
     assert world.desk.done("b", COURIER) == [1, 2, 3, 4, 5]
     assert {tried.charges for tried in process.partition.slots[0].trying.values()} == {2}
+
+    world.desk.forgive()
+    killers.killers.clear()
+    await end(world.memory, MAILER)
+    await world.clock.advance(2)
+    assert world.desk.done("k") == [1]
+    assert process.partition.slots[0].trying == {}  # else no later careful start would ever end
     await process.stop()
