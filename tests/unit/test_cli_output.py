@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from wow_ray import errors
 from wow_ray.adapters.embedded import default_state_dir
 from wow_ray.cli import main
@@ -157,15 +158,15 @@ async def test_a_save_counts_once_it_is_whole(tmp_path: Path) -> None:
 
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / ".venv" / "x.py").write_text("x")
-    await _pass(clock, 3)
+    await _pass(changed, clock, 3)
     assert not changed.done()
 
     (tmp_path / "shop.py").write_text("12")
-    await _pass(clock, 1)
+    await _pass(changed, clock, 1)
     (tmp_path / "shop.py").write_text("123")
-    await _pass(clock, 1)
+    await _pass(changed, clock, 1)
     assert not changed.done()
-    await _pass(clock, 1)
+    await _pass(changed, clock, 1)
     assert await changed == (tmp_path / "shop.py",)
     assert not await watch.stale()
 
@@ -191,11 +192,10 @@ async def test_a_save_is_tried_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert deadly == "importing it ended its process with 7"
 
 
-async def _pass(clock: VirtualClock, polls: int) -> None:
-    """Let the watcher look so many times; it looks from a thread."""
+async def _pass(changed: asyncio.Future[tuple[Path, ...]], clock: VirtualClock, polls: int) -> None:
+    """Let the watcher look so many times; it looks from a thread, and waits for time again afterwards or is done."""
     for _ in range(polls):
         await at_rest()
         await clock.advance(POLL)
-        for _ in range(3):
-            await asyncio.to_thread(lambda: None)
-            await at_rest()
+        await until(lambda: clock.next_timer() is not None or changed.done(), "the watcher to have looked")
+        await at_rest()
