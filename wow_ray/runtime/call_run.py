@@ -12,7 +12,7 @@ from wow_ray.errors import CallFailedError, CannotTravelError
 from wow_ray.failure import Category, capture
 from wow_ray.policy.classify import Classified
 from wow_ray.policy.decide import Park, Pause, Retry, SlowDown
-from wow_ray.policy.durable_call import MOST_FALLBACKS, CallReason, CallRow, Fallback
+from wow_ray.policy.durable_call import MOST_FALLBACKS, PENDING, CallReason, CallRow, Fallback
 from wow_ray.policy.durable_endings import (
     Again,
     Busy,
@@ -58,6 +58,8 @@ class CallRun:
     monotonic: Callable[[], float]
     store_now: Callable[[], datetime]
     lost: bool = False
+    pending: bool = True
+    """Whether it may be due again once this has ended."""
     error: BaseException | None = None
     """What this run's own call failed with."""
 
@@ -70,7 +72,9 @@ class CallRun:
             self.row = applied(self.row, written(self.row, ending), self.store_now())
             ending = await self._fallen_back(self._arguments(), self._error())
         if not self.lost:
-            await self.ends.write(written(self.row, ending))
+            end = written(self.row, ending)
+            self.pending = end.state in PENDING
+            await self.ends.write(end)
 
     async def _ending(self) -> Ending:  # noqa: PLR0911 - one way to end after the other
         """Find how the claim ends; a `FallBack` is the end of the calls only."""

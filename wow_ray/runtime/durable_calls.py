@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from wow_ray.policy.durable_call import CallRow
     from wow_ray.ports.clock import Clock, Dice
-    from wow_ray.ports.durable_calls import DurableCalls
+    from wow_ray.ports.durable_calls import DurableCalls, Wanted
     from wow_ray.ports.functions import StoredFunction
     from wow_ray.runtime.verdicts import Verdicts
 
@@ -37,6 +38,8 @@ FORGET_EVERY = 60.0
 FORGET_MOST = 5_000
 SOON = 0.05
 """Seconds until a look again at what is due but could not be had."""
+GATHER = 0.004
+"""Seconds between two claims while all that was due could be had: what comes meanwhile shares the next."""
 INTERRUPT_BOUND = 2.0
 """Seconds that a stop waits for interrupted calls and for the last ends to be written."""
 
@@ -91,6 +94,8 @@ class CallWorker:
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
         self._stopping = False
+        self._short = False
+        """Whether there was too little room for what may be due."""
         self._away = False
 
     @property
@@ -163,15 +168,28 @@ class CallWorker:
         wanted = wanted_of(self._queues, now) if free > 0 else []
         opens = min((at for queue in self._queues if (at := queue.opens_in(now)) is not None), default=None)
         if not wanted:
+            self._short = True
             return opens
         rows = await self._calls.claim(self.name, wanted, free, self.pace.lease)
         for row in rows:
             self._begin(row, now + self.pace.lease)
+        self._short = self._is_short(wanted, rows, free)
         if rows:
+            if not self._short:
+                await self._clock.sleep(GATHER)
             return 0.0
         due = await self._calls.next_due([one.function for one in wanted])
         waits = [self.pace.poll, *(each for each in (opens, due) if each is not None)]
         return max(SOON, min(waits)) if due == 0 else min(waits)
+
+    def _is_short(self, wanted: Sequence[Wanted], rows: Sequence[CallRow], free: int) -> bool:
+        """Tell whether more may be due than could be had, so that the end of a call here is news."""
+        taken = Counter(row.function for row in rows)
+        return (
+            len(rows) >= free
+            or len(wanted) < len(self._by_name)
+            or any(one.limit is not None or taken[one.function] >= one.room for one in wanted)
+        )
 
     def _begin(self, row: CallRow, held_until: float) -> None:
         """Run a claimed call in a task of its own."""
@@ -204,7 +222,8 @@ class CallWorker:
             run.queue.running -= 1
             for kept in (self.runs, self._held_until, self._tasks):
                 kept.pop(run.row.id, None)
-            self._wake.set()
+            if self._short or run.pending:
+                self._wake.set()
 
     async def _keeping(self) -> None:
         """Extend the leases of what runs; end what cannot be sure of its claim any more (H39)."""

@@ -21,10 +21,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from wow_ray.adapters.call_texts import MOST_TOGETHER, weight_of
+from wow_ray.adapters.gathering import Gathering
 from wow_ray.adapters.redis.call_rows import (
     call_of,
     ending_fields,
-    fields_of,
     micros,
     moment_of,
     new_fields,
@@ -60,6 +61,7 @@ class RedisDurableCalls:
         """Connect to nothing yet; raises `SettingsError` for an address that is none."""
         self._prefix = f"wow:{{{schema}:{context}}}:"
         self._audit = audit
+        self._submits = Gathering(self._submit_all, MOST_TOGETHER, lambda each: weight_of(each[0]))
         try:
             self._redis = Redis.from_url(
                 url.get_secret_value(),
@@ -77,8 +79,7 @@ class RedisDurableCalls:
             raise CallError("durable calls lie in Redis, which takes no part in a transaction; leave connection= out")
         fields = new_fields(call)
         _check(fields.values(), call.headers)
-        call_id, new = await self._run("submit", json.dumps(fields), micros(call.delay))
-        return Stored(call_id, bool(new))
+        return await self._submits.one((call, json.dumps(fields)))
 
     async def claim(self, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> Sequence[CallRow]:
         """See the port."""
@@ -89,7 +90,7 @@ class RedisDurableCalls:
         if not asked:
             return ()
         rows = await self._run("claim", worker, micros(lease), str(most), secrets.token_hex(8), *asked)
-        return tuple(call_of(fields_of(row)) for row in rows)
+        return tuple(map(call_of, json.loads(rows)))
 
     async def extend(self, claims: Sequence[tuple[str, str]], lease: float) -> frozenset[str]:
         """See the port."""
@@ -120,8 +121,7 @@ class RedisDurableCalls:
         after = wanted.after
         while len(found) < wanted.limit:
             ids = await self._ids(wanted.states, after)
-            rows = [row for call_id in ids if (row := await self.get(call_id)) is not None]
-            found += [row for row in rows if _passes(row, wanted)]
+            found += [row for row in await self._rows(ids) if _passes(row, wanted)]
             if len(ids) < PAGE:
                 break
             after = ids[-1]
@@ -167,7 +167,21 @@ class RedisDurableCalls:
 
     async def close(self) -> None:
         """End the connections."""
+        await self._submits.close()
         await self._redis.aclose()
+
+    async def _submit_all(self, calls: Sequence[tuple[NewCall, str]]) -> Sequence[Stored]:
+        """Store calls, given with their fields as JSON, in one script."""
+        asked = [text for call, fields in calls for text in (fields, micros(call.delay))]
+        answer = await self._run("submit", *asked)
+        return [Stored(call_id, bool(new)) for call_id, new in zip(answer[::2], answer[1::2], strict=True)]
+
+    async def _rows(self, ids: Sequence[str]) -> list[CallRow]:
+        """Give the calls that there still are, in one go."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for call_id in ids:
+            pipeline.hgetall(f"{self._prefix}call:{call_id}")
+        return [call_of(fields) for fields in await _asked(pipeline.execute()) if fields]
 
     async def _ids(self, states: frozenset[CallState], after: str | None) -> list[str]:
         """Give the first ids of these states after one, in order."""
