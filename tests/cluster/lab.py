@@ -207,13 +207,13 @@ def _tell(line: str) -> None:
 
 
 @asynccontextmanager
-async def lab_of(dsn: str, modules: Path, *, scores: bool = False) -> AsyncIterator[Lab]:
+async def lab_of(dsn: str, modules: Path, *, scores: bool = False, callers: int = 0) -> AsyncIterator[Lab]:
     """Give an app of its own on the session's Ray; its actors and its schema are gone afterwards."""
     name = f"t{uuid.uuid4().hex[:10]}"
     module = modules / f"shop_{name}.py"
     module.write_text(f"from tests.cluster.shop import make\n\napp = make({name!r}, {name!r}, scores={scores})\n")
     app = make(name, name, scores=scores)
-    site = AppSite(f"{module.stem}:app", name, "r1")
+    site = AppSite(f"{module.stem}:app", name, "r1", callers=callers)
     database = Database(dsn, name, name)
     await migrated(database, settings_of(app, environ={}))
     admin = await asyncpg.connect(dsn)

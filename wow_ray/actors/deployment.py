@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
+from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet, callers_of
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError, WowError
 from wow_ray.policy.plan import Plan, following, spread
@@ -48,6 +48,7 @@ class Deployment:
         plan = await self._planned(control, partitions)
         self._tell(f"plan {plan.number}: {len(plan.partitions)} partitions of release {plan.release}")
         await self._running(plan)
+        await self._calling()
         return plan
 
     async def down(self, control: Control | None) -> None:
@@ -120,6 +121,18 @@ class Deployment:
                 why = _why(next(iter(late.values())))
                 raise WowError(f"{', '.join(late)} did not start within {passed:.0f} s: {why}", "WOW-RAY")
             await self._clock.sleep(LOOK)
+
+    async def _calling(self) -> None:
+        """Wait until those run that run durable calls and nothing else, after the partitions."""
+        began = self._clock.monotonic()
+        late = sorted(callers_of(self._site.callers))
+        while late:
+            await asyncio.gather(*(self._fleet.start(name) for name in late))
+            found = dict(zip(late, await asyncio.gather(*map(self._asked, late)), strict=True))
+            late = [name for name, each in found.items() if each is None or each["standing"] != "running"]
+            if late and self._clock.monotonic() - began >= self._patience:
+                raise WowError(f"{', '.join(late)} did not start: {_why(found[late[0]])}", "WOW-RAY")
+            await self._clock.sleep(LOOK if late else 0.0)
 
     async def _trouble(self, actor: str) -> str:
         found = await self._asked(actor)

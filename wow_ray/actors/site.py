@@ -13,6 +13,7 @@ from wow_ray.ports.clock import Clock
 from wow_ray.ports.ledger import Ledger
 from wow_ray.ports.overview import Overview
 from wow_ray.ports.plans import Plans
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.service import Service
 
@@ -60,6 +61,11 @@ class Site(Protocol):
         """Which program this is; a plan of another release is not for it."""
         ...
 
+    @property
+    def callers(self) -> int:
+        """How many actors run durable calls and nothing else; 0 = the partitions run them."""
+        ...
+
     def clock(self) -> Clock:
         """Give the process's time."""
         ...
@@ -72,6 +78,10 @@ class Site(Protocol):
         self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None
     ) -> AbstractAsyncContextManager[Service]:
         """Run one partition, without looking for due rows; waits until nobody else owns its slots."""
+        ...
+
+    def durable_calls(self, name: str) -> AbstractAsyncContextManager[CallService]:
+        """Run durable calls under that lasting name."""
         ...
 
     def calling(self) -> AbstractAsyncContextManager[Calling]:

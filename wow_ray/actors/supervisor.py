@@ -1,4 +1,4 @@
-"""The actor that keeps the partitions' actors: it proposes plans, starts who is missing, replaces who hangs.
+"""The actor that keeps partitions and callers: it proposes plans, starts who is missing, replaces who hangs.
 
 It holds no truth. The plan is in the store, a partition takes its slots without being told, and a supervisor that was
 killed begins again by looking at both.
@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
+from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR, Fleet, callers_of
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
@@ -127,9 +127,10 @@ class SupervisorActor:
         plan = await control.plans.present()
         if plan is None or plan.release != self._site.release:
             return
-        there = await self._started(plan)
-        await asyncio.gather(*(self._looked_after(name) for name in plan.partitions))
-        for name in self._unneeded(there - plan.partitions.keys()):
+        callers = callers_of(self._site.callers)
+        there = await self._started(plan.partitions.keys() | callers)
+        await asyncio.gather(*(self._looked_after(name) for name in (*plan.partitions, *callers)))
+        for name in self._unneeded(there - plan.partitions.keys() - callers):
             await self._dismissed(name)
         await self._bound(plan)
 
@@ -140,9 +141,9 @@ class SupervisorActor:
             self._bounded = ceilings
             await self._directed({each: {"ceilings": ceilings} for each in plan.partitions})
 
-    async def _started(self, plan: Plan) -> frozenset[str]:
+    async def _started(self, wanted: Collection[str]) -> frozenset[str]:
         there = await self._fleet.names()
-        for name in plan.partitions.keys() - there:
+        for name in frozenset(wanted) - there:
             log.info("starting %s", name)
             await self._fleet.start(name)
         return there
@@ -191,7 +192,9 @@ class SupervisorActor:
             log.warning("the end of %s will count as a death of its own (%s)", name, error)
 
     async def _dismissed(self, name: str) -> None:
-        """End an actor that the plan does not name any more, once it has given up its slots."""
+        """End an actor that the plan does not name any more, once it has given up its slots, or its calls."""
+        if name.startswith(CALLER):
+            await self._fleet.drain(name, PATIENCE)  # it goes on draining; the next round looks again
         try:
             found = await self._fleet.status(name, PATIENCE)
         except TimeoutError:

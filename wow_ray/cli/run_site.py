@@ -17,11 +17,13 @@ from wow_ray.cluster import (
     checked,
     database_of,
     modules,
+    open_calls,
     open_control,
     open_service,
     settings_of,
 )
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings
@@ -32,7 +34,8 @@ class AppSite:
     """`actors.site.Site` for an import string.
 
     `data_dir` is the folder of the private server, `settings` the file in place of `wow-ray.toml`, `returning` says
-    where a group goes on that was away. The address of a server of yours is in each process's own environment.
+    where a group goes on that was away, `callers` how many actors run durable calls and nothing else. The address of
+    a server of yours is in each process's own environment.
     """
 
     target: str
@@ -41,6 +44,7 @@ class AppSite:
     data_dir: Path | None = None
     settings: Path | None = None
     returning: Literal["stored", "end"] | None = None
+    callers: int = 0
 
     def clock(self) -> SystemClock:
         """See the protocol."""
@@ -65,7 +69,15 @@ class AppSite:
             sweeps=False,
             returning=self.returning,
             elsewhere=elsewhere,
+            calls=self.callers == 0,
         ) as service:
+            yield service
+
+    @asynccontextmanager
+    async def durable_calls(self, name: str) -> AsyncIterator[CallService]:
+        """See the protocol."""
+        spec, settings, database = self._found()
+        async with open_calls(spec, settings, database, name) as service:
             yield service
 
     @asynccontextmanager

@@ -13,6 +13,7 @@ import typer
 
 from wow_ray.actors.connecting import connected, is_local
 from wow_ray.actors.deployment import Deployment
+from wow_ray.actors.fleet import callers_of
 from wow_ray.cli.dev import Returning
 from wow_ray.cli.loading import load_app
 from wow_ray.cli.logs import log_to_stderr
@@ -25,7 +26,7 @@ from wow_ray.cli.options import (
     Where,
     named,
 )
-from wow_ray.cli.run import going_on, whole
+from wow_ray.cli.run import callers_wanted, going_on, whole
 from wow_ray.cli.run_site import AppSite
 from wow_ray.cli.shown import console, document, say, times
 from wow_ray.cluster import Database, database_of, migrated, open_control, settings_of
@@ -64,13 +65,18 @@ def up(
             "WOW_RAY_POSTGRES_DSN_FILE, here and on the nodes",
             "WOW-USAGE",
         )
-    site = AppSite(target, spec.context, release, None, whole(settings), going_on(returning))
+    site = AppSite(
+        target, spec.context, release, None, whole(settings), going_on(returning), callers_wanted(spec, found)
+    )
     with _results_only(as_json), connected(Path.cwd(), quiet=not debug):
         plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
     if as_json:
-        document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
+        told = {"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)}
+        document(told | {"callers": sorted(callers_of(site.callers))})
     else:
-        console().print(f"{spec.context} is up: {times(len(plan.partitions), 'partition')} of release {plan.release}")
+        beside = f" and {times(site.callers, 'caller')}" if site.callers else ""
+        parts = times(len(plan.partitions), "partition")
+        console().print(f"{spec.context} is up: {parts}{beside} of release {plan.release}")
 
 
 async def _up(site: AppSite, settings: Settings, database: Database, partitions: int, quiet: bool) -> Plan:  # noqa: FBT001 - the last step of one command

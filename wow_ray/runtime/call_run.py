@@ -12,7 +12,7 @@ from wow_ray.errors import CallFailedError, CannotTravelError
 from wow_ray.failure import Category, capture
 from wow_ray.policy.classify import Classified
 from wow_ray.policy.decide import Park, Pause, Retry, SlowDown
-from wow_ray.policy.durable_call import MOST_FALLBACKS, PENDING, CallReason, CallRow, Fallback
+from wow_ray.policy.durable_call import MOST_FALLBACKS, PENDING, CallReason, CallRow, CallState, Fallback
 from wow_ray.policy.durable_endings import (
     Again,
     Busy,
@@ -60,6 +60,7 @@ class CallRun:
     lost: bool = False
     pending: bool = True
     """Whether it may be due again once this has ended."""
+    succeeded: bool = False
     error: BaseException | None = None
     """What this run's own call failed with."""
 
@@ -74,7 +75,7 @@ class CallRun:
         if not self.lost:
             end = written(self.row, ending)
             self.pending = end.state in PENDING
-            await self.ends.write(end)
+            self.succeeded = await self.ends.write(end) and end.state is CallState.SUCCEEDED
 
     async def _ending(self) -> Ending:  # noqa: PLR0911 - one way to end after the other
         """Find how the claim ends; a `FallBack` is the end of the calls only."""

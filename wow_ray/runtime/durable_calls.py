@@ -78,6 +78,8 @@ class CallWorker:
         self.name = name
         self.pace = pace or CallPace()
         self.runs: dict[str, CallRun] = {}
+        self.handled = self.failed = 0
+        """Calls that succeeded, and attempts that failed, since it began."""
         self._calls = calls
         self._receivers = receivers
         self._clock = clock
@@ -219,6 +221,8 @@ class CallWorker:
         except Exception:
             log.exception("call %s of %s was not carried out", run.row.id, run.row.function)
         finally:
+            self.handled += run.succeeded
+            self.failed += run.error is not None
             run.queue.running -= 1
             for kept in (self.runs, self._held_until, self._tasks):
                 kept.pop(run.row.id, None)

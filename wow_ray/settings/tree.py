@@ -110,9 +110,14 @@ class CommitSettings(Section):
 
 
 class CallsSettings(Section):
-    """`calls`: where durable calls lie; Redis is asked for by name, since it keeps what it is set up to keep."""
+    """`calls`: where durable calls lie, and who runs them on Ray.
+
+    Redis is asked for by name, since it keeps what it is set up to keep. `actors` run calls and nothing else; with none
+    the partitions run them beside their events, which costs no further process.
+    """
 
     store: Literal["postgres", "redis"] = "postgres"
+    actors: CountOrZero = 0
 
 
 class OpsSettings(Section):

@@ -10,7 +10,8 @@ from typing import Any
 
 from tests.unit.runtime.desk import Desk
 from wow_ray import App
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR
+from wow_ray.actors.caller import CallerActor
+from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR
 from wow_ray.actors.isolation import Hire
 from wow_ray.actors.ledger import LedgerActor
 from wow_ray.actors.partition import PartitionActor
@@ -23,6 +24,7 @@ from wow_ray.policy.plan import Plan, spread
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Owner
 from wow_ray.ports.stores import PartitionStores
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.service import Service
@@ -45,6 +47,7 @@ class LocalSite:
         self.client = self.memory.client_stores()
         self.plans = self.memory.plans()
         self.away: StoreUnavailableError | None = None
+        self.callers = 0
         self._rows = itertools.count(1)
 
     def clock(self) -> Clock:
@@ -76,6 +79,27 @@ class LocalSite:
             pace=Pace(idle_poll=0.5, intent_poll=3_600.0),
             overrides={Desk: self.desk},
             elsewhere=elsewhere,
+        )
+        async with service:
+            yield service
+
+    @asynccontextmanager
+    async def durable_calls(self, name: str) -> AsyncIterator[CallService]:
+        """See the protocol; raises `away` if that is set."""
+        if self.away is not None:
+            raise self.away
+        stores = self.memory.partition_stores()
+        service = CallService(
+            self.spec,
+            self.memory.client_stores(),
+            stores.lease,
+            stores.reports,
+            owner=Owner(f"{name}-{next(_INCARNATIONS)}", name, "test", 1, None),
+            clock=self.desk.clock,
+            dice=lambda: 0.5,
+            modules=MODULES,
+            wants_jitter=wants_jitter,
+            overrides={Desk: self.desk},
         )
         async with service:
             yield service
@@ -128,6 +152,8 @@ class LocalFleet:
             self.actors[actor] = SupervisorActor(self.site, self, end)
         elif actor == LEDGER:
             self.actors[actor] = LedgerActor(self.site, self, end)
+        elif actor.startswith(CALLER):
+            self.actors[actor] = CallerActor(actor, self.site, end)
         else:
             self.actors[actor] = PartitionActor(actor, self.site, self.hire, self, end)
 
@@ -212,7 +238,7 @@ class LocalFleet:
         if found is None:
             return
         service: Service | None = getattr(found, "_service", None)
-        for partition in [] if service is None else service.partitions:
+        for partition in getattr(service, "partitions", []):
             await partition.abandon()
             self.site.memory.lose_lease(partition.owner.id)
         await found.life.close()
