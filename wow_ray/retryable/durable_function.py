@@ -19,6 +19,7 @@ from wow_ray.retryable.binding import Bindable
 from wow_ray.retryable.codec import Codec
 from wow_ray.retryable.door import FindDoor
 from wow_ray.retryable.durable import checked_delay
+from wow_ray.retryable.host import hosted
 from wow_ray.retryable.stored_handle import StoredHandle
 from wow_ray.retryable.surroundings import present
 from wow_ray.retryable.target import Target, innermost
@@ -176,9 +177,10 @@ class DurableFunction(Bindable, Generic[P, R, T]):
             raise mistake(innermost(self.target.function), text, "WOW-F2")
         return self._arguments
 
-    def for_workers(self) -> WorkerSide:
-        """Give what a worker needs of it; raises as `arguments` does."""
-        return WorkerSide(self.target, self.declared, self.arguments, self._result, self._owner, self._methods or {})
+    def for_workers(self, host: Mapping[str, Any] | None = None) -> WorkerSide:
+        """Give what a worker needs of it, with what the `host` sets for it; raises as `arguments` and `hosted` do."""
+        declared = hosted(self.declared, host) if host else self.declared
+        return WorkerSide(self.target, declared, self.arguments, self._result, self._owner, self._methods or {})
 
     def _split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Part the receiver from the arguments that travel."""

@@ -90,7 +90,8 @@ class CallRun:
             return await self._fallen_back(arguments, self._error())
         if row.spent > function.budget.max_attempts:
             self.row = replace(row, attempts=row.attempts - 1, spent=row.spent - 1)  # no call is made for this claim
-            return self._at_the_end(CallReason.CRASHED_WORKER, None)
+            lowered = row.spent - 1 > function.budget.max_attempts  # by settings or a release, since it was stored
+            return self._at_the_end(CallReason.BUDGET_SPENT if lowered else CallReason.CRASHED_WORKER, None)
         began = self.monotonic()
         outcome = await self._called(partial(function.call, self.receiver, arguments), is_async=function.is_async)
         match outcome:

@@ -73,6 +73,7 @@ class CallService:
             dice=dice,
             verdicts=self._verdicts,
             pace=pace,
+            pauses=client.function_pauses,
         )
         self._attached = spec.attached(client, self.worker.wake)
 

@@ -19,6 +19,7 @@ from wow_ray.runtime.call_attempt import CallAttempt, fresh_base
 from wow_ray.runtime.call_ends import CallEnds
 from wow_ray.runtime.call_queue import CallQueue, wanted_of
 from wow_ray.runtime.call_run import CallRun
+from wow_ray.runtime.function_stops import FunctionStops
 from wow_ray.runtime.store_time import StoreTime
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from wow_ray.policy.durable_call import CallRow
     from wow_ray.ports.clock import Clock, Dice
     from wow_ray.ports.durable_calls import DurableCalls, Wanted
+    from wow_ray.ports.function_pauses import FunctionPauses
     from wow_ray.ports.functions import StoredFunction
     from wow_ray.runtime.verdicts import Verdicts
 
@@ -73,8 +75,12 @@ class CallWorker:
         dice: Dice,
         verdicts: Verdicts,
         pace: CallPace | None = None,
+        pauses: FunctionPauses | None = None,
     ) -> None:
-        """`name` stands in the rows it claims; `receivers` gives what methods of a class are called on."""
+        """`name` stands in the rows it claims; `receivers` gives what methods of a class are called on.
+
+        `pauses` are obeyed; without them nobody can have a function stand still here.
+        """
         self.name = name
         self.pace = pace or CallPace()
         self.runs: dict[str, CallRun] = {}
@@ -89,6 +95,7 @@ class CallWorker:
         self._by_name = {
             name: queue for queue in self._queues for name in (queue.function.subscription, *queue.function.aliases)
         }
+        self._stops = None if pauses is None else FunctionStops(pauses, clock, self._queues, self.wake)
         self._ready: dict[str, object] = {}
         self._held_until: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -111,11 +118,16 @@ class CallWorker:
             receiver = queue.function.receiver
             if receiver is not None:
                 self._ready[queue.function.subscription] = await self._receivers(receiver)
+        if self._stops is not None:
+            await self._stops.load()
         self._base = fresh_base()
         self._threads = ThreadPoolExecutor(self.pace.concurrency, thread_name_prefix="wow-ray-call")
         self._ends = CallEnds(self._calls, self._clock)
         loop = asyncio.get_running_loop()
-        self._loops = [loop.create_task(each) for each in (self._claiming(), self._keeping(), self._forgetting())]
+        work = [self._claiming(), self._keeping(), self._forgetting()]
+        if self._stops is not None:
+            work.append(self._stops.run())
+        self._loops = [loop.create_task(each) for each in work]
 
     def wake(self) -> None:
         """Look for calls now."""

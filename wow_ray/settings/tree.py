@@ -102,6 +102,21 @@ class SubscriptionSettings(Section):
         return cast("Section", getattr(self, part)).model_dump(exclude_none=True)
 
 
+class FunctionSettings(Section):
+    """What the host gives one durable function, in place of what its declaration says of stored calls."""
+
+    concurrency: Count | None = None
+    max_retries: Count | None = None
+    initial_delay: SecondsOrZero | None = None
+    multiplier: Factor | None = None
+    max_delay: SecondsOrZero | None = None
+    timeout: Seconds | None = None
+
+    def given(self) -> Mapping[str, Any]:
+        """Give what is set, by name; durations in seconds."""
+        return self.model_dump(exclude_none=True)
+
+
 class CommitSettings(Section):
     """`commit`: how often a partition commits its progress; what finished since is what a crash repeats (L2)."""
 
@@ -158,6 +173,7 @@ class Settings(BaseSettings):
     ops: OpsSettings = OpsSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
+    functions: dict[str, FunctionSettings] = Field(default_factory=dict)
 
     @classmethod
     def settings_customise_sources(

@@ -27,7 +27,7 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.durable_asked import CallAsked, Changed, Refused, decide_asked
 from wow_ray.policy.durable_call import CallRow, CallState, NewCall
 from wow_ray.policy.durable_endings import Written
-from wow_ray.ports.durable_calls import VERBS, CallFilter, Stored, Wanted, outcome_of_call
+from wow_ray.ports.durable_calls import NOTICE_OF, VERBS, CallFilter, Stored, Wanted, outcome_of_call
 from wow_ray.ports.ledger import Intent
 
 TRIES = 5
@@ -74,7 +74,13 @@ class PostgresDurableCalls:
         """See the port."""
         written = json.dumps([ending_record(ending) for ending in endings])
         async with self._sessions.use() as session:
-            rows = await session.fetch("finish_claims", written)
+            if any(ending.state is CallState.EXHAUSTED for ending in endings):
+                async with session.connection.transaction():
+                    rows = await session.fetch("finish_claims", written)
+                    over = [(row["id"], row["etag"]) for row in rows if row["state"] == CallState.EXHAUSTED.value]
+                    await _told(session, over)
+            else:
+                rows = await session.fetch("finish_claims", written)
         return frozenset(ending.id for ending in endings) - {row["id"] for row in rows}
 
     async def next_due(self, functions: Sequence[str]) -> float | None:
@@ -169,9 +175,23 @@ class PostgresCallAudit:
         assert action is not None  # noqa: S101 - actions are never deleted
         return action
 
+    async def exhausted(self, calls: Sequence[tuple[str, int]]) -> None:
+        """See the port."""
+        async with self._sessions.use() as session, session.connection.transaction():
+            await _told(session, calls)
+
 
 class _RepeatedError(Exception):
     """Something is stored under the request already; what this transaction did is not."""
+
+
+async def _told(session: Session, exhausted: Sequence[tuple[str, int]]) -> None:
+    """Put into the outbox which calls are exhausted; last in its transaction, since numbering locks out others."""
+    if exhausted:
+        await session.fetch("lock_notices")
+        ids, etags = [f"{NOTICE_OF}{call_id}" for call_id, _ in exhausted], [etag for _, etag in exhausted]
+        kinds = ["exhausted"] * len(exhausted)
+        await session.fetch("add_notices", kinds, ids, etags, [0.0] * len(exhausted))
 
 
 async def _limited(session: Session, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> list[CallRow]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
@@ -38,6 +39,8 @@ from wow_ray.policy.durable_call import FINISHED, CallRow, CallState, NewCall
 from wow_ray.policy.durable_endings import Written
 from wow_ray.ports.durable_calls import CallAudit, CallFilter, Stored, Wanted
 from wow_ray.ports.ledger import Intent
+
+log = logging.getLogger("wow_ray.calls")
 
 ANSWER = 10.0
 """Seconds in which a server answers that is there."""
@@ -103,7 +106,12 @@ class RedisDurableCalls:
             return frozenset()
         for ending in endings:
             _check((ending.note, ending.result or ""), {})
-        return frozenset(await self._run("finish", *(json.dumps(ending_fields(ending)) for ending in endings)))
+        etags = await self._run("finish", *(json.dumps(ending_fields(ending)) for ending in endings))
+        ended = [(ending, etag) for ending, etag in zip(endings, etags, strict=True) if etag]
+        over = [(ending.id, int(etag)) for ending, etag in ended if ending.state is CallState.EXHAUSTED]
+        if over:
+            await self._tell(over)
+        return frozenset(ending.id for ending in endings) - {ending.id for ending, _ in ended}
 
     async def next_due(self, functions: Sequence[str]) -> float | None:
         """See the port."""
@@ -169,6 +177,13 @@ class RedisDurableCalls:
         """End the connections."""
         await self._submits.close()
         await self._redis.aclose()
+
+    async def _tell(self, exhausted: Sequence[tuple[str, int]]) -> None:
+        """Have people told; the calls have ended whether or not that is possible now, and are listed anyway."""
+        try:
+            await self._audit.exhausted(exhausted)
+        except StoreUnavailableError as error:
+            log.warning("nobody is told that %d calls are exhausted (%s)", len(exhausted), error)
 
     async def _submit_all(self, calls: Sequence[tuple[NewCall, str]]) -> Sequence[Stored]:
         """Store calls, given with their fields as JSON, in one script."""

@@ -80,7 +80,7 @@ UPDATE {schema}.durable_calls c SET lease_until = clock_timestamp() + make_inter
 FROM mine WHERE c.id = mine.id RETURNING c.id;
 
 -- name: finish_claims
--- Write how claims end, where the token is still the row's; answers the ids of those.
+-- Write how claims end, where the token is still the row's; answers those with their new etags and states.
 -- Caller: durable_calls.PostgresDurableCalls.
 WITH d AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS d (id text, token text, state text, after float8, attempts int, spent int, busy int,
@@ -100,7 +100,7 @@ UPDATE {schema}.durable_calls c SET state = d.state,
     lease_until = CASE WHEN d.state = 'running' THEN c.lease_until END,
     ended_at = CASE WHEN d.state NOT IN ('running', 'waiting') THEN clock_timestamp() END,
     etag = c.etag + 1, updated_at = clock_timestamp()
-FROM d JOIN mine ON mine.id = d.id WHERE c.id = d.id RETURNING c.id;
+FROM d JOIN mine ON mine.id = d.id WHERE c.id = d.id RETURNING c.id, c.etag, c.state;
 
 -- name: next_due_call
 -- Give the seconds until the next call of these functions can be claimed.
