@@ -17,6 +17,7 @@ from wow_ray import (
     CannotTravelError,
     Category,
     CommandBusyError,
+    DefinitionError,
     Durable,
     NotConnectedError,
     SettingsError,
@@ -547,3 +548,33 @@ async def test_a_budget_lowered_meanwhile_is_spent_and_not_said_to_have_crashed(
         await again.advance("1m")
         (row,) = await again.calls(CallState.EXHAUSTED)
         assert (row.reason, row.attempts) == (CallReason.BUDGET_SPENT, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"key": "k" * 513}, "513 are given"),
+        ({"key": ""}, "from 1 to 512 bytes"),
+        ({"key": "a\x00b"}, "NUL"),
+        ({"key": "\ud800"}, "lone surrogate"),
+        ({"key": 5}, "it is a text"),
+        ({"headers": {"a": 1}}, "the header 'a' is 1"),
+        ({"headers": {"a": "\x00"}}, "the header 'a'"),
+        ({"headers": {"": "x"}}, "a header's name"),
+        ({"headers": {"a": "x" * 8_001}}, "8,001 are given"),
+        ({"headers": ["a"]}, "a dictionary of texts"),
+    ],
+)
+def test_what_no_store_keeps_is_refused_where_it_is_written(given: dict[str, Any], text: str) -> None:
+    """S71, S75: alike whatever store calls lie in, by the option's name; an empty header is one."""
+    with pytest.raises(DefinitionError) as refused:
+        grant.options(**given)
+    assert text in refused.value.message
+    grant.options(key="k" * 512, headers={"a": "", "b": "ü"})
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "yes", Durable])
+def test_durable_is_true_or_says_how(wrong: Any) -> None:  # noqa: ANN401 - as somebody might write it
+    """F2: anything else would be taken for the default by accident."""
+    with pytest.raises(DefinitionError, match="durable="):
+        App("calls").retryable(durable=wrong)

@@ -116,6 +116,8 @@ class Functions(ABC):
             waits = {"initial_backoff": initial_backoff, "multiplier": multiplier, "max_backoff": max_backoff}
             return in_process(max_attempts=calls, **waits, include=include, exclude=exclude, recover=recover)
         _refuse(recover, "with durable= write fallback=, which is called at the very end, in place of recover=")
+        if durable is not True and not isinstance(durable, Durable):
+            raise DefinitionError(f"durable={durable!r} is neither True nor Durable(...), nor False", "WOW-F2")
         plan = (max_attempts, initial_backoff, multiplier, max_backoff, include, exclude)
         given = Given(durable, name, aliases, *plan, fallback, raise_error, default, priority, concurrency)
         return lambda function: self._declared(declare(function, given, self._door))
