@@ -30,6 +30,7 @@ CARRIED = "__wow_failure__"
 
 _TYPE, _SOURCE, _MESSAGE, _NOTES, _LEAVES = 256, 256, 4_096, 8, 8
 _HEAD_FRAMES, _TAIL_FRAMES = 8, 16
+_LINE = 512
 _BECAUSE = "\n\nThe above exception was the direct cause of the following:\n\n"
 _MEANWHILE = "\n\nDuring handling of the above exception, another one occurred:\n\n"
 
@@ -71,7 +72,7 @@ class Failure:
         kind, source = _cut(visible(_type_name(error)), _TYPE), _cut(visible(source), _SOURCE)
         message, mark = _cut(_message(error), _MESSAGE), fingerprint(error)
         room = LIMIT - sum(len(text.encode()) for text in (kind, source, message, mark))
-        return cls(category, source, kind, message, _cut(_traceback(error), room), mark)
+        return cls(category, source, kind, message, _cut(_traceback(error, message), room), mark)
 
 
 capture = Failure.capture
@@ -103,8 +104,12 @@ def fingerprint(error: BaseException) -> str:
         step = step.tb_next
     frame = own or last
     where = "" if frame is None else f"{frame.f_globals.get('__name__', '')}:{frame.f_code.co_qualname}"
-    text = f"{_type_name(error)}|{where}".encode("utf-8", "backslashreplace")
-    return blake2b(text, digest_size=8).hexdigest()
+    return _mark(f"{_type_name(error)}|{where}")
+
+
+@lru_cache(maxsize=1_024)
+def _mark(text: str) -> str:
+    return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
 
 
 def unwrapped(error: BaseException) -> BaseException:
@@ -114,7 +119,7 @@ def unwrapped(error: BaseException) -> BaseException:
     `__wow_wrapper__ = True`; it carries its `cause`, else its `__cause__`. Follows at most 16 of them.
     """
     for _ in range(LINKS):
-        if not _is_wrapper(type(error)):
+        if not is_wrapper(type(error)):
             break
         inner = getattr(error, "cause", None)
         inner = inner if isinstance(inner, BaseException) else error.__cause__
@@ -137,7 +142,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-def _is_wrapper(cls: type[BaseException]) -> bool:
+def is_wrapper(cls: type[BaseException]) -> bool:
+    """Whether errors of the class only carry another one; see `unwrapped`."""
     if getattr(cls, "__wow_wrapper__", False):
         return True
     return any(base.__name__ == "RayTaskError" and base.__module__.startswith("ray.") for base in cls.__mro__)
@@ -170,6 +176,8 @@ def _message(error: BaseException) -> str:
 
 def _cut(text: str, room: int) -> str:
     """Keep head and tail of a text so that it has at most `room` bytes in UTF-8."""
+    if len(text) * 4 <= room:
+        return text
     data = text.encode()
     if len(data) <= room:
         return text
@@ -179,15 +187,18 @@ def _cut(text: str, room: int) -> str:
     return (head.decode(errors="ignore").encode() + mark + tail.decode(errors="ignore").encode()).decode()
 
 
-def _traceback(error: BaseException) -> str:
-    """Write the chain of errors as Python does, the oldest first, each with its frames, text and notes."""
+def _traceback(error: BaseException, message: str) -> str:
+    """Write the chain of errors as Python does, the oldest first, each with its frames, text and notes.
+
+    `message` is the text of the error itself, as `_one` writes it.
+    """
     parts: list[str] = []
     seen: set[int] = set()
     link: BaseException | None = error
     joint = ""
     while link is not None and len(seen) < LINKS and id(link) not in seen:
         seen.add(id(link))
-        parts.append(_one(link) + joint)
+        parts.append(_one(link, message if link is error else _cut(_message(link), _MESSAGE)) + joint)
         if link.__cause__ is not None:
             link, joint = unwrapped(link.__cause__), _BECAUSE
         else:
@@ -195,10 +206,10 @@ def _traceback(error: BaseException) -> str:
     return "".join(reversed(parts))
 
 
-def _one(error: BaseException) -> str:
+def _one(error: BaseException, message: str) -> str:
     """Write one error of a chain: frames, then type and text, then notes, then the errors of a group by one line."""
     lines = list(_frames(error.__traceback__))
-    lines.append(f"{visible(_type_name(error))}: {_cut(_message(error), _MESSAGE)}")
+    lines.append(f"{visible(_type_name(error))}: {message}")
     notes = getattr(error, "__notes__", None)
     shown = [note for note in notes if isinstance(note, str)][:_NOTES] if isinstance(notes, list) else []
     lines.extend(_cut(safe(note), _MESSAGE // 4) for note in shown)
@@ -224,7 +235,14 @@ def _frames(step: TracebackType | None) -> Iterator[str]:
                 yield f"  … {left:,} frames left out …"
             continue
         code = at.tb_frame.f_code
-        yield f'  File "{visible(code.co_filename)}", line {at.tb_lineno}, in {visible(code.co_name)}'
-        source = linecache.getline(code.co_filename, at.tb_lineno, at.tb_frame.f_globals).strip()
-        if source:
-            yield f"    {_cut(safe(source), 512)}"
+        source = linecache.getline(code.co_filename, at.tb_lineno, at.tb_frame.f_globals)
+        frame = _frame if len(source) <= _LINE else _frame.__wrapped__
+        yield frame(code.co_filename, at.tb_lineno, code.co_name, source)
+
+
+@lru_cache(maxsize=2_048)
+def _frame(file: str, line: int, name: str, source: str) -> str:
+    """Write one frame, with its source where there is any; poison aggregates fail in the same ones again and again."""
+    place = f'  File "{visible(file)}", line {line}, in {visible(name)}'
+    source = source.strip()
+    return f"{place}\n    {_cut(safe(source), _LINE)}" if source else place

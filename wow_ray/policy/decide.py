@@ -5,7 +5,7 @@ A decision is a value; the shell carries it out whole. Times are seconds on the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from wow_ray.failure import Category
@@ -97,16 +97,20 @@ def decide(  # noqa: PLR0917 - what failed, what was spent, what bounds it, and 
     """
     match classified.category:
         case Category.UNRECOVERABLE:
-            return Park(Reason.UNRECOVERABLE, replace(spent, attempts=spent.attempts + 1))
+            return Park(Reason.UNRECOVERABLE, _charged(spent))
         case Category.RECOVERABLE:
-            return _retried(replace(spent, attempts=spent.attempts + 1), limits, now, dice if jittered else None)
+            return _retried(_charged(spent), limits, now, dice if jittered else None)
         case Category.SYSTEMIC:
-            return _paused(replace(spent, probes=spent.probes + 1), limits.systemic, now, dice)
+            return _paused(Spent(spent.attempts, spent.backpressure, spent.probes + 1), limits.systemic, now, dice)
         case Category.BACKPRESSURE:
-            counted = replace(spent, backpressure=spent.backpressure + 1)
+            counted = Spent(spent.attempts, spent.backpressure + 1, spent.probes)
             return _slowed(counted, limits.backpressure, now, dice, retry_after or 0.0)
         case _:
             assert_never(classified.category)
+
+
+def _charged(spent: Spent) -> Spent:
+    return Spent(spent.attempts + 1, spent.backpressure, spent.probes)
 
 
 def _retried(spent: Spent, limits: Limits, now: float, dice: float | None) -> Retry | Park:

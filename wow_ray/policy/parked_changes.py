@@ -20,7 +20,9 @@ def standing(
     return State.PARKED, now + timedelta(seconds=jitter_up(delay, dice, limits.max_delay))
 
 
-def fresh(place: Place, stop: Stop, cause: Cause, *, state: State, due: datetime | None, now: datetime) -> Row:
+def fresh(
+    place: Place, stop: Stop, cause: Cause, *, state: State, due: datetime | None, now: datetime, told: bool = False
+) -> Row:
     """Make a new row."""
     return Row(
         id=place.id,
@@ -45,6 +47,7 @@ def fresh(place: Place, stop: Stop, cause: Cause, *, state: State, due: datetime
         etag=1,
         parked_at=now,
         updated_at=now,
+        told=told,
     )
 
 

@@ -34,7 +34,7 @@ def parked(place: Place, stop: Stop, cause: Cause, *, now: datetime, dice: float
     A row that is `NOT_ENDING` is `PARKED`, but must not be begun while the old call may still run.
     """
     state, due = standing(cause.reason, 0, now, dice, limits)
-    return replace(fresh(place, stop, cause, state=state, due=due, now=now), told=True)
+    return fresh(place, stop, cause, state=state, due=due, now=now, told=True)
 
 
 def spilled(place: Place, stop: Stop, cause: Cause, due: datetime, now: datetime) -> Row:

@@ -64,8 +64,8 @@ class Rows:
     def note(
         self, slot: Slot, row: Row, kind: Literal["live", "retry", "drain", "operator"], failure: Failure | None
     ) -> None:
-        """Keep one attempt in the row's history."""
-        slot.attempts.append(AttemptNote(row.id, kind, self.now(), failure))
+        """Keep one attempt, that the row was changed for now, in its history."""
+        slot.attempts.append(AttemptNote(row.id, kind, row.updated_at, failure))
 
     def say(
         self,

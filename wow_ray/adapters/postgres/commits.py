@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from wow_ray.adapters.postgres.connect import Session
@@ -77,7 +78,15 @@ async def _put_rows(session: Session, writes: Sequence[SlotWrite]) -> None:
     notes: list[AttemptNote] = [note for write in writes for note in write.attempts]
     if notes:
         await session.fetch("add_attempts", attempts_json(notes))
-        await session.fetch("trim_attempts", sorted({note.row_id for note in notes}), KEPT_ATTEMPTS)
+        await _trim(session, rows, notes)
+
+
+async def _trim(session: Session, rows: Mapping[str, Row], notes: Sequence[AttemptNote]) -> None:
+    """Keep the newest attempts only; where many are parked each row is new and has one, and nothing is looked for."""
+    noted = Counter(note.row_id for note in notes)
+    long = [each for each, times in noted.items() if times > 1 or each not in rows or rows[each].etag > 1]
+    if long:
+        await session.fetch("trim_attempts", sorted(long), KEPT_ATTEMPTS)
 
 
 async def _tell(session: Session, writes: Sequence[SlotWrite]) -> None:
