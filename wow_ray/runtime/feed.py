@@ -77,6 +77,8 @@ class Feed:
         self._doubtful = True
         self._connections = 0
         self.heads: dict[int, int] = {}
+        self._known_until = clock.monotonic()
+        """Until when `heads` are new enough to be shown, where nobody can take a page anyway."""
         self._routes: dict[tuple[int, ...], dict[TypeKey, tuple[Group, ...]]] = {}
         self.due = clock.monotonic() + idle_poll
         """When it is to turn again at the latest, monotonic; in the past = it is late (H60)."""
@@ -122,15 +124,15 @@ class Feed:
     async def _turn(self) -> bool:
         """Read and hand out one page; `False` = there was nothing to read or nobody to take it."""
         slots = self._partition.slots
+        if not self._able() and self._clock.monotonic() < self._known_until:
+            return False  # nobody would be served
         asked_heads_of = dict(slots)
         self.heads = await self._reader.heads(list(slots))
+        self._known_until = self._clock.monotonic() + self._idle_poll
         if self._doubtful or self._reader.connections != self._connections:
             await self._check_identity()
         self._check_heads(asked_heads_of)
-        able = frozenset(
-            number for number, group in self._partition.groups.items() if group.takes_page(WINDOW - 2 * PAGE)
-        )
-        asks = self._plan(able)
+        asks = self._plan(self._able())
         if not asks:
             return False
         owned = {ask.range.slot: slots[ask.range.slot] for ask in asks}
@@ -148,6 +150,10 @@ class Feed:
         self._span = next_span(self._span, asked, len(page.rows), cut=cut)
         self._behind_first = not self._behind_first
         return True
+
+    def _able(self) -> frozenset[int]:
+        """Give the groups that can take a page."""
+        return frozenset(number for number, group in self._partition.groups.items() if group.takes_page(WINDOW - PAGE))
 
     def _plan(self, able: frozenset[int]) -> list[Ask]:
         if not able:
