@@ -16,6 +16,7 @@ from wow_ray.errors import (
     WaitTimeoutError,
 )
 from wow_ray.failure import Category
+from wow_ray.policy.by_class import Looks
 
 _UNREACHABLE = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 
@@ -36,6 +37,14 @@ def builtin(error: BaseException, subscription: str) -> Category | None:  # noqa
     if isinstance(error, OSError) and error.errno in _UNREACHABLE:
         return Category.SYSTEMIC
     return None
+
+
+def _has_a_number(cls: type[BaseException]) -> bool:
+    """Whether the number of an `OSError` may count."""
+    return issubclass(cls, OSError) and not issubclass(cls, (ConnectionError, gaierror))
+
+
+LOOKS = Looks(closer=_has_a_number)
 
 
 def is_contention(error: BaseException) -> bool:

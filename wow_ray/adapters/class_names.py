@@ -20,7 +20,12 @@ def meaning(error: BaseException, meanings: Meanings) -> Category | None:
 
 def is_a(error: BaseException, *names: str) -> bool:
     """Whether a class of an error has one of these names, given as `package.Class`."""
-    return not _names(type(error).__mro__).keys().isdisjoint(names)
+    return is_class(type(error), *names)
+
+
+def is_class(cls: type[BaseException], *names: str) -> bool:
+    """Whether a class, or one above it, has one of these names."""
+    return not _names(cls.__mro__).keys().isdisjoint(names)
 
 
 @lru_cache(maxsize=1_024)

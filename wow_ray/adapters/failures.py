@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from wow_ray.adapters import builtin_failures
-from wow_ray.adapters.builtin_failures import builtin
+from wow_ray.adapters import builtin_failures, http_failures, ray_failures
 from wow_ray.adapters.foreign import foreign_classifiers
-from wow_ray.adapters.http_failures import classify_http
 from wow_ray.adapters.postgres import errors as postgres_errors
-from wow_ray.adapters.postgres.errors import classify_postgres
-from wow_ray.adapters.ray_failures import classify_ray
 from wow_ray.adapters.redis import errors as redis_errors
-from wow_ray.adapters.redis.errors import classify_redis
 from wow_ray.failure import causes
-from wow_ray.policy.classifiers import Classifier, Foreign
+from wow_ray.policy.classifiers import Foreign, Module
 from wow_ray.policy.classify import leaves
 
 __all__ = ["MODULES", "modules", "wants_jitter"]
 
-MODULES: tuple[Classifier, ...] = (builtin, classify_postgres, classify_redis, classify_http, classify_ray)
+MODULES = (
+    Module(builtin_failures.builtin, builtin_failures.LOOKS),
+    Module(postgres_errors.classify_postgres, postgres_errors.LOOKS),
+    Module(redis_errors.classify_redis, redis_errors.LOOKS),
+    Module(http_failures.classify_http, http_failures.LOOKS),
+    Module(ray_failures.classify_ray, ray_failures.LOOKS),
+)
 """Our own: they neither wait nor hang, and are asked where the loop runs."""
 
 _LEAVES = 64
 
 
 @cache
-def modules() -> tuple[Classifier | Foreign, ...]:
+def modules() -> tuple[Module | Foreign, ...]:
     """Give our own classifiers, then those that other installed packages bring, by name; found once in a process."""
     return (*MODULES, *foreign_classifiers())
 
@@ -35,7 +36,8 @@ def modules() -> tuple[Classifier | Foreign, ...]:
 def wants_jitter(error: BaseException) -> bool:
     """Whether retries should be spread: those who got into each other's way must not meet again (H34).
 
-    Looks along the explicit causes and into groups, as the classification does.
+    Looks along the explicit causes and into groups, as the classification does, and at nothing on an error that the
+    modules do not look at.
     """
     return any(_was_contention(link) for leaf in _apart(error) for link in causes(leaf))
 

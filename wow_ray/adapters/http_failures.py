@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wow_ray.adapters.class_names import is_a, meaning
+from wow_ray.adapters.class_names import is_a, is_class, meaning
 from wow_ray.failure import Category
+from wow_ray.policy.by_class import Looks
 from wow_ray.policy.retry_after import header
 
 TOO_MANY_REQUESTS = 429
@@ -39,6 +40,8 @@ _CARRIERS = ("requests.ConnectionError", "urllib3.ProxyError", "urllib3.MaxRetry
 """Classes that stand for the error they carry, as `reason` or as their first argument, rather than for themselves."""
 _TIMEOUTS = ("urllib3.ReadTimeoutError", "urllib3.ConnectTimeoutError")
 _DEPTH = 4
+_STATUSES = ("status_code", "status", "code")
+_PROTOCOL = ("httpx.RemoteProtocolError", "httpcore.RemoteProtocolError")
 
 
 def classify_http(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - a `Classifier`
@@ -49,7 +52,7 @@ def classify_http(error: BaseException, subscription: str) -> Category | None:  
         return Category.BACKPRESSURE
     if status == UNAVAILABLE and (_asks_for_patience(response) or _asks_for_patience(error)):
         return Category.BACKPRESSURE
-    if is_a(error, "httpx.RemoteProtocolError", "httpcore.RemoteProtocolError"):
+    if is_a(error, *_PROTOCOL):
         return Category.SYSTEMIC if "disconnected" in str(error) else None
     return None if _is_late(error) else _of_connection(error)
 
@@ -79,7 +82,7 @@ def _is_late(error: BaseException) -> bool:
 
 def _status(thing: object) -> int | None:
     """Give the status that a response or an exception carries, by the names clients have for it."""
-    for name in ("status_code", "status", "code"):
+    for name in _STATUSES:
         status = _attribute(thing, name)
         if isinstance(status, int) and not isinstance(status, bool):
             return status
@@ -89,6 +92,12 @@ def _status(thing: object) -> int | None:
 def _asks_for_patience(thing: object) -> bool:
     """Whether there is a `Retry-After` among the headers, or the error names the wait itself."""
     return header(_attribute(thing, "headers")) is not None or _attribute(thing, "retry_after") is not None
+
+
+LOOKS = Looks(
+    frozenset({"response", "headers", "retry_after", "reason", *_STATUSES}),
+    lambda cls: is_class(cls, *_PROTOCOL, *_CARRIERS),
+)
 
 
 def _attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever the client put there

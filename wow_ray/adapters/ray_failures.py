@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from wow_ray.adapters.class_names import meaning
 from wow_ray.failure import Category
+from wow_ray.policy.by_class import Looks
 
 _MEANINGS = {
     "ray.RayActorError": Category.SYSTEMIC,  # died or unavailable
@@ -27,6 +28,9 @@ _MEANINGS = {
     "ray.OutOfMemoryError": Category.BACKPRESSURE,  # likewise
     "ray.WorkerCrashedError": Category.RECOVERABLE,  # perhaps by what this aggregate had it do
 }
+
+
+LOOKS = Looks()
 
 
 def classify_ray(error: BaseException, subscription: str) -> Category | None:  # noqa: ARG001 - a `Classifier`

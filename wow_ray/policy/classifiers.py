@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wow_ray.failure import Category
+from wow_ray.policy.by_class import Looks
 
 Classifier = Callable[[BaseException, str], Category | None]
 """Answers what an error means to a subscription; `None` = no opinion."""
@@ -30,6 +31,23 @@ class Foreign:
         return self.function(error, subscription)
 
 
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A classifier of our own, with what it goes by besides an error's class; it neither waits nor hangs."""
+
+    function: Classifier
+    looks: Looks
+
+    @property
+    def name(self) -> str:
+        """The name under which its opinion is shown."""
+        return self.function.__name__
+
+    def __call__(self, error: BaseException, subscription: str) -> Category | None:
+        """Ask it."""
+        return self.function(error, subscription)
+
+
 class Question(NamedTuple):
     """One classifier, to be asked about one error."""
 
@@ -39,6 +57,6 @@ class Question(NamedTuple):
 
 def name_of(classifier: AnyClassifier | Foreign) -> str:
     """Give the name under which a classifier's opinion is shown."""
-    if isinstance(classifier, Foreign):
+    if isinstance(classifier, Foreign | Module):
         return classifier.name
     return str(getattr(classifier, "__name__", type(classifier).__name__))

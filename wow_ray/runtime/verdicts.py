@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from wow_ray.policy.classifiers import Foreign, name_of
+from wow_ray.policy.by_class import MOST, ByClass
+from wow_ray.policy.classifiers import Foreign, Module, name_of
 from wow_ray.policy.classify import Classified, classify, judgement, opinion
 from wow_ray.runtime.asking import Asking, Room
 from wow_ray.runtime.elsewhere import FailedElsewhereError
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from wow_ray.ports.clock import Clock
 
 log = logging.getLogger("wow_ray.verdicts")
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Listing(Protocol):
@@ -38,7 +42,7 @@ class Verdicts:
     """How failures are classified here: the application's classifiers, then the modules' (K1).
 
     `gathered` waits for classifiers that may wait or hang: the application's, and those of other packages. Where
-    there are none (`needs_wait` is false) `of` answers at once.
+    there are none (`needs_wait` is false) `of` answers at once, and from memory where an error's class decides.
     """
 
     def __init__(
@@ -48,20 +52,32 @@ class Verdicts:
         wants_jitter: Callable[[BaseException], bool],
         clock: Clock,
     ) -> None:
-        """`wants_jitter` tells errors whose retries must not go in lock-step, such as deadlocks (H34)."""
+        """`wants_jitter` tells errors whose retries must not go in lock-step, such as deadlocks (H34).
+
+        It looks at nothing that `modules` of our own do not look at.
+        """
         self.application = application
         self.modules = modules
-        self.wants_jitter = wants_jitter
+        self._wants_jitter = wants_jitter
         guarded = (*application, *(module for module in modules if isinstance(module, Foreign)))
         self.needs_wait = bool(guarded)
         self._guarded = {id(classifier) for classifier in guarded}
         self._said: set[int] = set()
         self._asking = Asking(clock, self._broken)
+        ours = [module.looks for module in modules if isinstance(module, Module)]
+        self._by_class = ByClass(ours) if len(ours) == len(modules) and not application else None
+        self._found: dict[tuple[type[BaseException], Lists], Classified] = {}
+        self._jittered: dict[type[BaseException], bool] = {}
 
     @property
     def asking(self) -> bool:
         """Whether the answer of a plain function in a thread is waited for now."""
         return self._asking.under_way > 0
+
+    @property
+    def remembered(self) -> int:
+        """How much is remembered of each kind, at most."""
+        return max(len(self._found), len(self._jittered))
 
     def of(self, error: BaseException, handler: Listing) -> Classified:
         """Classify one failed attempt, anew each time (K6); one made elsewhere was classified there (S76).
@@ -70,6 +86,25 @@ class Verdicts:
         """
         if isinstance(error, FailedElsewhereError):
             return Classified(error.failure.category, error.failure.source)
+        if self._by_class is None or not self._by_class.settles(error):
+            return self._judged(error, handler)
+        key = type(error), handler.lists
+        found = self._found.get(key)
+        if found is None:
+            found = _remembered(self._found, key, self._judged(error, handler))
+        return found
+
+    def wants_jitter(self, error: BaseException) -> bool:
+        """Tell whether retries are spread, because somebody else was in the way (H34)."""
+        if self._by_class is None or not self._by_class.settles(error):
+            return self._wants_jitter(error)
+        cls = type(error)
+        found = self._jittered.get(cls)
+        if found is None:
+            found = _remembered(self._jittered, cls, self._wants_jitter(error))
+        return found
+
+    def _judged(self, error: BaseException, handler: Listing) -> Classified:
         return classify(error, handler.subscription, handler.lists, self.application, self.modules, self._broken)
 
     async def gathered(self, error: BaseException, handler: Listing) -> Classified:
@@ -106,3 +141,11 @@ class Verdicts:
         whose = f" of the package {classifier.package}" if isinstance(classifier, Foreign) else ""
         said = "classifier %s%s failed and counts as having no opinion: %r"
         log.error(said, name_of(classifier), whose, error, exc_info=error)
+
+
+def _remembered(memory: dict[K, V], key: K, value: V) -> V:
+    """Keep a value, and not more than so many."""
+    if len(memory) >= MOST:
+        memory.clear()
+    memory[key] = value
+    return value

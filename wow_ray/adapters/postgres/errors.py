@@ -12,9 +12,10 @@ import re
 
 from asyncpg.exceptions import InterfaceError, InternalClientError, OutdatedSchemaCacheError, PostgresError
 
-from wow_ray.adapters.class_names import is_a
+from wow_ray.adapters.class_names import is_a, is_class
 from wow_ray.errors import StoreDataError, StoreUnavailableError, WowError
 from wow_ray.failure import Category
+from wow_ray.policy.by_class import Looks
 
 CONFLICT = "WR001"
 SECOND_APPEND = "WR002"
@@ -111,6 +112,14 @@ def _of_other_drivers(error: BaseException) -> Category | None:
     if is_a(error, *_LIBPQ) or (is_a(error, *_LIBPQ_MISUSE) and _LOST.search(str(error))):
         return Category.SYSTEMIC
     return None
+
+
+def _says_what_it_is(cls: type[BaseException]) -> bool:
+    """Whether the text of an error of the class may count."""
+    return issubclass(cls, InterfaceError) or is_class(cls, *_LIBPQ_MISUSE)
+
+
+LOOKS = Looks(frozenset({"sqlstate", "pgcode", "orig", "connection_invalidated"}), _says_what_it_is)
 
 
 def wants_jitter(error: BaseException) -> bool:

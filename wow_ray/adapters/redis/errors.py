@@ -6,8 +6,9 @@ the window as every timeout does.
 
 from __future__ import annotations
 
-from wow_ray.adapters.class_names import is_a, meaning
+from wow_ray.adapters.class_names import is_a, is_class, meaning
 from wow_ray.failure import Category
+from wow_ray.policy.by_class import Looks
 
 _NAMED = {
     "ConnectionError": Category.SYSTEMIC,  # with BusyLoadingError and AuthenticationError below it
@@ -41,6 +42,9 @@ def classify_redis(error: BaseException, subscription: str) -> Category | None: 
         word = str(error).partition(" ")[0]
         return (_WORDS[word] or Category.SYSTEMIC) if word in _WORDS else None
     return found
+
+
+LOOKS = Looks(closer=lambda cls: is_class(cls, *_ANSWERS))
 
 
 def is_contention(error: BaseException) -> bool:
