@@ -8,7 +8,12 @@ fail by default within the window with no success between (W1, W3). What speaks 
 aggregate that began after a failure (W5): the failing one is then on its own until it succeeds or is parked. While a
 group succeeds all the time, failures of some aggregates arrive in a row by chance, and calls that were under way when
 the first one failed prove nothing. So in such a group an outage is believed only once as many calls *begun since*
-have failed, of different aggregates and again with no success between; that takes milliseconds, or is not so.
+have failed, of different aggregates and again with no success between; that takes milliseconds, or is not so. Where
+some of the aggregates fail on their own all the time it takes more calls than that (`policy.usual`). Half a second in
+which calls fail and none succeeds is enough whatever the number.
+
+What was charged in the last ten seconds is given back when an outage is found, whether something succeeded meanwhile or
+not: where some events do not touch what is down, something always does (H16).
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from wow_ray.policy.budget import Systemic
+from wow_ray.policy.usual import Usual
 
 Key = TypeVar("Key", bound=Hashable)
 Mark = TypeVar("Mark")
@@ -30,6 +36,8 @@ RELAPSE = 60.0
 """Seconds after a pause that a healthy aggregate ended, in which another pause makes that end doubtful (H16)."""
 CANARIES = 10
 """How many different healthy aggregates end a pause whose predecessor they ended too early (H16)."""
+MOST_CHARGES = 10_000
+"""How many charges can be given back, the newest; some more than a group charges in the window on one machine."""
 
 NEVER = float("-inf")
 
@@ -60,7 +68,7 @@ class _Trial(Generic[Key]):
 class Outlook(Generic[Key, Mark]):
     """What the failures of one group in one partition look like together."""
 
-    __slots__ = ("_charges", "_ended_at", "_trial", "failing", "good_at", "good_began", "window")
+    __slots__ = ("_charges", "_ended_at", "_trial", "_usual", "failing", "good_at", "good_began", "window")
 
     def __init__(self) -> None:
         """Know of nothing."""
@@ -72,7 +80,8 @@ class Outlook(Generic[Key, Mark]):
         """When the last success ended."""
         self.good_began = NEVER
         """When the last of the successful calls began: evidence against every failure before that (W5)."""
-        self._charges: deque[Charge[Key, Mark]] = deque()
+        self._charges: deque[Charge[Key, Mark]] = deque(maxlen=MOST_CHARGES)
+        self._usual = Usual()
         self._trial: _Trial[Key] | None = None
         self._ended_at = NEVER
 
@@ -88,8 +97,7 @@ class Outlook(Generic[Key, Mark]):
         self.failing.pop(key, None)
         self.window.clear()
         self._trial = None
-        if not self.relapsed(now):
-            self._charges.clear()
+        self._usual.well(now)
 
     def failed(self, key: Key, began: float, now: float, rules: Systemic, *, by_class: bool) -> View:
         """Judge a failed live call that began at `began`: systemic `by_class`, or recoverable by default (W2).
@@ -98,20 +106,24 @@ class Outlook(Generic[Key, Mark]):
         """
         if self.own(key):
             return View.OWN
-        self.failing.setdefault(key, now)
+        if key not in self.failing:
+            self.failing[key] = now
+            self._usual.bad()
         self.window[key] = now
         for each in [each for each, at in self.window.items() if now - at > rules.window]:
             del self.window[each]
         trial = self._trial
-        if trial is not None and began >= trial.since:
+        if trial is None:
+            trial = self._trial = _Trial(now, set())
+        elif began >= trial.since:
             trial.failed.add(key)
         if not by_class and len(self.window) < rules.aggregates:
             return View.OWN
-        if now - self.good_at > LATELY:
-            return View.OUTAGE
-        if trial is None:
-            self._trial = _Trial(now, set())
-        elif len(trial.failed) >= rules.aggregates or now - trial.since > LATELY:
+        if (
+            now - self.good_at > LATELY
+            or now - trial.since > LATELY
+            or len(trial.failed) >= self._usual.run(rules.aggregates)
+        ):
             return View.OUTAGE
         return View.DOUBTED if by_class else View.OWN
 

@@ -199,7 +199,7 @@ class Settling:
                 self._outages.waits(lane, at)
             case Park(reason):
                 failure = capture(error, classified.category, classified.source)
-                told = rules.window if judged.counted and not group.outlook.own(lane.key) else 0.0
+                told = rules.window if judged.counted else 0.0
                 row = self._parking.park(lane, cell, handler, reason, failure, told_after=told)
                 self._outages.parked(lane, handler, row, counted=judged.counted)
             case _:
