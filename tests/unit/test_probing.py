@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby, pairwise
+
+import pytest
 
 from wow_ray.policy.budget import Systemic
-from wow_ray.policy.probing import Kind, Probing
+from wow_ray.policy.probing import Kind, Probing, spread
 
 RULES = Systemic()
 
@@ -79,3 +81,19 @@ def test_many_parks_alike_are_over_after_ten_successes_in_a_row() -> None:
     probing.failed(Kind.FAILING)
     assert not probing.succeeded("F", Kind.FAILING, 0)
     assert [probing.succeeded(f"b{number}", Kind.HEALTHY, 0) for number in range(9)] == [False] * 8 + [True]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 7, 8, 100, 2_000])
+def test_whoever_is_ready_is_tried_once_and_the_first_one_first(number: int) -> None:
+    """W4: an order of the same aggregates, whatever their number."""
+    order = spread(range(number))
+    assert sorted(order) == list(range(number))
+    assert order[:1] == [0][:number]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_aggregates_that_came_one_after_the_other_do_not_fail_one_after_the_other(share: float) -> None:
+    """W3, W4: of 2,000 that are ready the first tenth, third or half is poison; no three of them follow each other."""
+    poisoned = [place < 2_000 * share for place in spread(range(2_000))]
+    assert max(len(list(run)) for poison, run in groupby(poisoned) if poison) <= 2
+    assert False in poisoned[:2]

@@ -4,17 +4,22 @@ Failing and healthy aggregates alternate, a healthy one first: if the trouble is
 says so (H12). A success of one that failed ends a pause at once. A success of a healthy one does too, unless the
 last pause was ended like that and came back: then it takes several different ones, or, where there are not so many,
 that healthy ones succeed for a minute (H16).
+
+Who is ready when a pause begins is tried, and afterwards handled, in an order in which neighbours are far apart
+(`spread`): many poison aggregates that came one after the other must not be all that is tried, nor fail all in a row
+again when the pause is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from enum import Enum
 from typing import Generic, TypeVar
 
 from wow_ray.policy.budget import Systemic, jitter, wait
 
 Key = TypeVar("Key", bound=Hashable)
+T = TypeVar("T")
 
 LONG_ENOUGH = 60.0
 """Seconds in which healthy aggregates succeed, and none of them fails, that end a pause with whatever there is."""
@@ -76,3 +81,10 @@ class Probing(Generic[Key]):
 
     def _turn(self, kind: Kind) -> None:
         self._next = Kind.FAILING if kind is Kind.HEALTHY else Kind.HEALTHY
+
+
+def spread(things: Sequence[T]) -> list[T]:
+    """Give all of them in another order: the first, the middle one, those at the quarters, the eighths, and so on."""
+    bits = max(len(things) - 1, 0).bit_length()
+    mirrored = (int(f"{place:0{bits}b}"[::-1], 2) for place in range(1 << bits)) if bits else range(len(things))
+    return [things[place] for place in mirrored if place < len(things)]

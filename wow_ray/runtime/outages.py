@@ -9,7 +9,7 @@ neither cause a pause nor end it (W2, H11).
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,7 @@ from wow_ray.policy.budget import wait
 from wow_ray.policy.classify import DEFAULT, Classified
 from wow_ray.policy.mass import MINUTE
 from wow_ray.policy.outlook import CANARIES, View
-from wow_ray.policy.probing import Kind, Probing
+from wow_ray.policy.probing import Kind, Probing, spread
 from wow_ray.runtime.lane import Key, Status
 from wow_ray.runtime.probes import Pausing, Probes
 
@@ -147,6 +147,7 @@ class Outages:
         else:
             self._give_back(group, back)
             log.error("%s: paused, its surroundings fail (%s); probing until they are back", group.name, said)
+        group.ready = deque(spread(group.ready))
         for key in group.outlook.failing:
             lane = group.lanes.get(key)
             if lane is not None and lane.row is None and lane.status is Status.WAITING:

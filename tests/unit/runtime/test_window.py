@@ -207,6 +207,22 @@ async def test_a_pause_that_a_handler_without_the_outside_ended_comes_back_and_g
         assert stuck <= 20
 
 
+async def test_many_new_poison_aggregates_one_after_the_other_hold_a_pause_for_a_moment_only() -> None:
+    """W3, W4: nobody knows better than a pause when all that was ever called fails; the second probe knows better."""
+    desk = Desk()
+    poison = [f"p-{number}" for number in range(40)]
+    healthy = [f"o-{number}" for number in range(60)]
+    for each in poison:
+        desk.always(each, Unlisted("its own"))
+    async with scenario(app, desk, slots=1) as running:
+        await paid(running, *poison, *healthy)
+        await running.advance("3s")
+        assert not group_of(running).paused
+        assert {name for name, _ in desk.done} == set(healthy)
+        await running.advance("10s")
+        assert sorted(row.aggregate_id for row in await running.rows()) == sorted(poison)
+
+
 async def test_a_park_that_an_outage_caused_survives_a_crash_during_it_as_one_that_waits() -> None:
     """H15, L1: taken back durably; the successor goes on with it when the other side is back."""
     desk = Desk()
