@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from wow_ray.policy.budget import Systemic
 from wow_ray.policy.usual import Usual
@@ -50,8 +50,7 @@ class View(Enum):
     OUTAGE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Charge(Generic[Key, Mark]):
+class Charge(NamedTuple, Generic[Key, Mark]):
     """One attempt that an aggregate was charged with at `at`, or, with a `mark`, that it was parked or spilled then."""
 
     at: float
