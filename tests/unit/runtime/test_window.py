@@ -207,6 +207,39 @@ async def test_a_pause_that_a_handler_without_the_outside_ended_comes_back_and_g
         assert stuck <= 20
 
 
+async def test_a_park_between_successes_is_taken_back_by_an_outage_within_ten_seconds_and_nobody_is_told() -> None:
+    """W1, H15, H16: others, which do not touch what is down, succeeded meanwhile; then B, C and D fail."""
+    desk = Desk()
+    async with scenario(app, desk, slots=1) as running:
+        await fail_at(running, desk, ("A", 1))
+        for number in range(4):
+            await running.advance("500ms")
+            await paid(running, f"early-{number}")
+        await running.advance("1s")
+        assert await outline(running) == [("A", "parked", "budget_spent", 1)]
+        await fail_at(running, desk, ("B", 5), ("C", 5.1), ("D", 5.2))
+        assert group_of(running).paused
+        await running.advance("1s")
+        assert await running.parked() == []
+        for name in "ABCD":
+            desk.drop_steps(name)
+        await running.advance("30s")
+        assert {("A", 1), ("B", 1), ("C", 1), ("D", 1)} <= set(desk.done)
+        assert await notices(running) == []
+
+
+async def test_a_poison_aggregate_among_healthy_ones_is_told_of_when_no_outage_can_have_caused_it() -> None:
+    """P13, H15: ten seconds after it was parked."""
+    desk = Desk()
+    desk.always("A", Unlisted("its own"))
+    async with scenario(app, desk, slots=1) as running:
+        await paid(running, "A", "B")
+        await running.advance("5s")
+        assert await outline(running) == [("A", "parked", "budget_spent", 1)]
+        await running.advance("8s")
+        assert await notices(running) == ["parked"]
+
+
 async def test_many_new_poison_aggregates_one_after_the_other_hold_a_pause_for_a_moment_only() -> None:
     """W3, W4: nobody knows better than a pause when all that was ever called fails; the second probe knows better."""
     desk = Desk()
