@@ -33,6 +33,7 @@ from wow_ray.ports.wakes import Heads, Wakes
 from wow_ray.runtime.durable_calls import CallPace
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
+from wow_ray.runtime.rehearsal import rehearse
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings, load, settings_file
 
@@ -50,6 +51,7 @@ __all__ = [
     "open_control",
     "open_operations",
     "open_service",
+    "rehearsed",
     "settings_of",
     "start_embedded",
     "state_dir_of",
@@ -132,12 +134,13 @@ async def open_service(
     overrides: Mapping[Any, Any] | None = None,
     elsewhere: Elsewhere | None = None,
     calls: bool = True,
+    release: str = "",
 ) -> AsyncIterator[Service]:
     """Run an app on Postgres, in this process, until the block ends; then it is drained.
 
     `partitions` over what the settings say, or each one's slots by its name; `returning` says where a group goes on
-    that was away (L5); `sweeps` and `elsewhere` as in `Service`; with `calls` durable calls are run here too. Raises
-    what `checked` and `Service` raise, before anything is handled.
+    that was away (L5); `sweeps`, `elsewhere` and `release` as in `Service`; with `calls` durable calls are run here
+    too. Raises what `checked` and `Service` raise, before anything is handled.
     """
     database = await checked(database)
     clock = SystemClock()
@@ -158,16 +161,32 @@ async def open_service(
             partitions=partitions or settings.partitions,
             sweeps=sweeps,
             elsewhere=elsewhere,
-            pace=_pace(settings),
+            pace=Pace(
+                concurrency=settings.concurrency,
+                commit_interval=settings.commit.interval,
+                commit_events=settings.commit.events,
+            ),
             overrides=overrides,
             returning=returning,
             calls=CallPace(concurrency=settings.concurrency) if calls else None,
+            release=release,
         )
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:
                 if wakes is not None:
                     await stack.enter_async_context(wakes.listening(lambda heads: _wake(service, heads)))
                 yield service
+
+
+async def rehearsed(
+    spec: AppSpec, settings: Settings, database: Database, returning: Literal["stored", "end"] | None = None
+) -> None:
+    """Raise what `open_service` would raise before it takes slots over; everything is opened and closed again."""
+    database = await checked(database)
+    clock = SystemClock()
+    async with _open_wakes(settings, database, clock) as wakes, open_stores(database, clock, wakes) as client:
+        with at_hand(database, wakes):
+            await rehearse(spec, client, returning)
 
 
 @asynccontextmanager
@@ -261,15 +280,6 @@ def _wake(service: Service, heads: Heads) -> None:
         slots, seen = partition.slots, partition.feed.heads
         if any(slot in slots and seen.get(slot, 0) < position for slot, position in heads.items()):
             partition.feed.wake()
-
-
-def _pace(settings: Settings) -> Pace:
-    """Give the pace that the settings ask for."""
-    return Pace(
-        concurrency=settings.concurrency,
-        commit_interval=settings.commit.interval,
-        commit_events=settings.commit.events,
-    )
 
 
 @contextmanager

@@ -111,10 +111,6 @@ class RayFleet:
         """See the port."""
         await self._asked(partition, "nudge_intents", patience)
 
-    async def plan(self, partitions: int, patience: float) -> int | None:
-        """Have the supervisor plan for so many partitions; answers the plan's number, `None` = it is away."""
-        return cast("int | None", await self._asked(SUPERVISOR, "plan", patience, partitions))
-
     async def direct(self, partition: str, directive: Mapping[str, Any], patience: float) -> None:
         """See the port."""
         await self._asked(partition, "direct", patience, directive)

@@ -32,10 +32,6 @@ class Fleet(Protocol):
         """Ask an actor how it stands; `None` = it is away. Raises `TimeoutError` after `patience` seconds."""
         ...
 
-    async def plan(self, partitions: int, patience: float) -> int | None:
-        """Have the supervisor plan for so many partitions; answers the plan's number, `None` = it is away."""
-        ...
-
     async def nudge_due(self, partition: str, patience: float) -> None:
         """Have a partition begin what is due."""
         ...

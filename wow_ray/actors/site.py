@@ -60,8 +60,17 @@ class Site(Protocol):
         """Which program this is; a plan of another release is not for it."""
         ...
 
+    @property
+    def edition(self) -> str:
+        """What differs when anything of this program does, also under the same release."""
+        ...
+
     def clock(self) -> Clock:
         """Give the process's time."""
+        ...
+
+    async def rehearse(self) -> None:
+        """Raise what `partition` would raise before it takes slots; opens everything and closes it again."""
         ...
 
     def control(self) -> AbstractAsyncContextManager[Control]:

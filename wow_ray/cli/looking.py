@@ -42,10 +42,11 @@ def show_status(status: StatusView, page: Console) -> None:
         page.print()
         table(
             page,
-            ("PARTITION", "HOST", "PROCESS", "SLOTS", "LEASE", "STATE", "RUNNING", "RATE", "SEEN"),
+            ("PARTITION", "RELEASE", "HOST", "PROCESS", "SLOTS", "LEASE", "STATE", "RUNNING", "RATE", "SEEN"),
             [
                 (
                     partition.partition,
+                    "" if partition.live is None else partition.live.release,
                     partition.host,
                     str(partition.pid),
                     str(partition.slots),

@@ -19,6 +19,7 @@ from wow_ray.cluster import (
     modules,
     open_control,
     open_service,
+    rehearsed,
     settings_of,
 )
 from wow_ray.handlers.specs import AppSpec
@@ -32,7 +33,8 @@ class AppSite:
     """`actors.site.Site` for an import string.
 
     `data_dir` is the folder of the private server, `settings` the file in place of `wow-ray.toml`, `returning` says
-    where a group goes on that was away. The address of a server of yours is in each process's own environment.
+    where a group goes on that was away; `edition` as in the protocol. The address of a server of yours is in each
+    process's own environment.
     """
 
     target: str
@@ -41,6 +43,7 @@ class AppSite:
     data_dir: Path | None = None
     settings: Path | None = None
     returning: Literal["stored", "end"] | None = None
+    edition: str = ""
 
     def clock(self) -> SystemClock:
         """See the protocol."""
@@ -52,6 +55,11 @@ class AppSite:
         _, _, database = self._found()
         async with open_control(database) as control:
             yield control
+
+    async def rehearse(self) -> None:
+        """See the protocol."""
+        spec, settings, database = self._found()
+        await rehearsed(spec, settings, database, self.returning)
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:
@@ -65,6 +73,7 @@ class AppSite:
             sweeps=False,
             returning=self.returning,
             elsewhere=elsewhere,
+            release=self.release,
         ) as service:
             yield service
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import sys
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wow_ray.actors.connecting import connected, is_local
+from wow_ray.actors.connecting import connected, files_of_program, is_local
 from wow_ray.actors.deployment import Deployment
 from wow_ray.cli.dev import Returning
 from wow_ray.cli.loading import load_app
@@ -33,6 +36,11 @@ from wow_ray.errors import NotConnectedError, SettingsError
 from wow_ray.policy.plan import Plan
 from wow_ray.settings import Settings
 
+MOST_NAME = 100
+"""Characters of a release's name at most: it stands in every report."""
+NOT_OF_PROGRAM = {"postgres_dsn", "postgres_dsn_file", "redis_url", "ops", "partitions"}
+"""Settings that make no other program: addresses, what only consoles read, and what a plan says."""
+
 
 def up(
     app: Target = None,
@@ -50,7 +58,8 @@ def up(
 ) -> None:
     """Bring the app up on the cluster in RAY_ADDRESS, and leave it there. Needs a Postgres of yours.
 
-    Repeated it changes what differs; another release that runs is drained first.
+    Repeated it changes what differs. Another release, or the same with other files or settings, takes over from the one
+    that runs without a stop; if it does not start, that one runs on.
     """
     log_to_stderr(debug=debug)
     _refuse_no_cluster("up")
@@ -64,13 +73,37 @@ def up(
             "WOW_RAY_POSTGRES_DSN_FILE, here and on the nodes",
             "WOW-USAGE",
         )
-    site = AppSite(target, spec.context, release, None, whole(settings), going_on(returning))
-    with _results_only(as_json), connected(Path.cwd(), quiet=not debug):
+    site = AppSite(target, spec.context, checked_release(release), None, as_on_nodes(settings), going_on(returning))
+    with _results_only(as_json), connected(Path.cwd(), quiet=not debug, lasting=True):
+        site = replace(site, edition=edition_of(site, found, files_of_program()))
         plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
     if as_json:
         document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
     else:
         console().print(f"{spec.context} is up: {times(len(plan.partitions), 'partition')} of release {plan.release}")
+
+
+def checked_release(release: str) -> str:
+    """Answer the name of a release; raises `SettingsError` unless people can read it in one line."""
+    if not release.isprintable() or not 1 <= len(release) <= MOST_NAME:
+        raise SettingsError(f"--release is {release!r}; it is 1 to {MOST_NAME} characters in one line", "WOW-USAGE")
+    return release
+
+
+def as_on_nodes(settings: Path | None) -> Path | None:
+    """Give the settings file as a partition's process finds it: those below the app's folder travel with it."""
+    full = whole(settings)
+    return full.relative_to(Path.cwd()) if full is not None and full.is_relative_to(Path.cwd()) else full
+
+
+def edition_of(site: AppSite, settings: Settings, files: str) -> str:
+    """Name a program by everything that it is: when any of it differs, the running one is rolled over.
+
+    Addresses and secrets are left out: they are each node's own.
+    """
+    said = settings.model_dump(mode="json", exclude=NOT_OF_PROGRAM)
+    parts = [site.target, str(site.settings), files, json.dumps(said, sort_keys=True)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 async def _up(site: AppSite, settings: Settings, database: Database, partitions: int, quiet: bool) -> Plan:  # noqa: FBT001 - the last step of one command

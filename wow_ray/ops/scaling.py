@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from wow_ray.errors import ConflictError, OperationError
 from wow_ray.ops.views import View
-from wow_ray.policy.plan import Move, Plan, following, moves, respread
+from wow_ray.policy.plan import Move, Plan, following, moves, names_of, respread
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.overview import Overview, Snapshot
 from wow_ray.ports.plans import Plans
@@ -79,8 +79,11 @@ class Scaling:
                     "ask again once they have, or have this one replace it",
                     MOVING,
                 )
-            wanted = respread(self._context, plan.partitions, partitions, slots)
-            proposed = following(plan, plan.release, wanted)
+            # A name that somebody bears who is not in the plan is not free yet.
+            taken = {owner.partition for owner in seen.owners if owner.lease_left > 0}
+            names = names_of(self._context, partitions, plan.partitions, taken)
+            wanted = respread(plan.partitions, names, slots)
+            proposed = following(plan, plan.release, wanted, plan.edition)
             if proposed is not None and self._plans is not None and await self._plans.propose(proposed):
                 return scale_view(proposed, moves_of(proposed, seen), changed=True)
 

@@ -25,12 +25,16 @@ class PostgresPlans:
             return None
         stored = json.loads(rows[0]["partitions"])
         partitions = {name: tuple(slots) for name, slots in stored.items()}
-        return Plan(rows[0]["number"], rows[0]["release"], partitions)
+        row = rows[0]
+        return Plan(row["number"], row["release"], partitions, row["edition"], row["actor"], row["reason"])
 
     async def propose(self, plan: Plan) -> bool:
         """See the port."""
         async with self._sessions.use() as session:
-            stored = await session.fetch("propose_plan", plan.number, plan.release, json.dumps(dict(plan.partitions)))
+            partitions = json.dumps(dict(plan.partitions))
+            stored = await session.fetch(
+                "propose_plan", plan.number, plan.release, partitions, plan.edition, plan.actor, plan.reason
+            )
             if stored:
                 await session.fetch("forget_plans", plan.number)
         return bool(stored)

@@ -27,11 +27,11 @@ class PlansContract(Suite):
         assert await plans.present() is None
 
     async def test_a_plan_comes_back_as_it_was_proposed(self, plans: Plans) -> None:
-        """Number, release, and each partition's slots; also the plan in which nobody owns anything."""
+        """Number, program, each partition's slots, who asked and why; also the plan in which nobody owns anything."""
         assert await plans.propose(FIRST)
         assert await plans.present() == FIRST
 
-        nobody = Plan(2, "r1", {})
+        nobody = Plan(2, "r1", {}, "edition", "ann", "for the night")
         assert await plans.propose(nobody)
         assert await plans.present() == nobody
 
