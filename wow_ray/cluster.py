@@ -224,15 +224,16 @@ def at_hand(database: Database, wakes: Wakes | None = None) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_control(database: Database) -> AsyncIterator[Control]:
-    """Open what steering a context takes. Raises what `checked` raises."""
+async def open_control(database: Database, settings: Settings | None = None) -> AsyncIterator[Control]:
+    """Open what steering a context takes; without `settings` nothing scales by itself. Raises what `checked` raises."""
     database = await checked(database)
     async with (
         open_stores(database, SystemClock()) as client,
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
-        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse)
+        bounds = None if settings is None else settings.autoscale.bounds()
+        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse, bounds)
 
 
 @asynccontextmanager

@@ -157,7 +157,7 @@ class Deployment:
         """Raise when this program will not start; say once what holds it up."""
         for name, each in found.items():
             trouble = "" if each is None else str(each["trouble"])
-            if late or (each is not None and self._is_of_us(each) and each["hopeless"]):
+            if late or (each is not None and self._is_hopeless(each)):
                 if each is not None and each["standing"] == "ready":
                     continue
                 raise WowError(
@@ -187,7 +187,9 @@ class Deployment:
                 if why and self._said.get(name) != why:
                     self._said[name] = why
                     self._tell(f"{name} does not run yet: {why}")
-            if passed >= self._patience:
+            hopeless = [name for name, each in late.items() if each is not None and self._is_hopeless(each)]
+            if hopeless or passed >= self._patience:
+                late = {name: late[name] for name in hopeless or late}
                 why = _why(next(iter(late.values())))
                 raise WowError(f"{', '.join(late)} did not start within {passed:.0f} s: {why}", "WOW-RAY")
             await self._clock.sleep(LOOK)
@@ -245,6 +247,10 @@ class Deployment:
 
     def _is_of_us(self, found: Standing) -> bool:
         return (found["release"], found["edition"]) == (self._site.release, self._site.edition)
+
+    def _is_hopeless(self, found: Standing) -> bool:
+        """Tell whether a partition of this program has trouble that waiting does not end."""
+        return self._is_of_us(found) and bool(found.get("hopeless"))
 
     def _is_whole(self, name: str, found: Standing | None) -> bool:
         """Tell whether an actor runs this program; a partition's with all the slots that the plan gives it."""

@@ -56,6 +56,10 @@ class Fleet(Protocol):
         """End an actor for good."""
         ...
 
+    async def waits(self, actor: str) -> bool:
+        """Tell whether an actor waits for a place in the cluster: it has no process yet."""
+        ...
+
     async def names(self) -> frozenset[str]:
         """Name the actors there are."""
         ...

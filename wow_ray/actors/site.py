@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.policy.autoscale import Bounds
 from wow_ray.policy.classify import Asked
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.ledger import Ledger
@@ -29,6 +30,8 @@ class Control:
     overview: Overview
     slots: int
     excuse: Callable[[str], Awaitable[None]]
+    autoscale: Bounds | None = None
+    """Within which bounds the supervisor changes the number of partitions; `None` = it does not."""
 
 
 @dataclass(frozen=True, slots=True)

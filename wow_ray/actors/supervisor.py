@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from wow_ray.actors.autoscaling import Autoscaling
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
@@ -49,6 +50,7 @@ class SupervisorActor:
         self._strange: dict[str, float] = {}
         """Partitions' actors that are in no plan, and since when."""
         self._control: Control | None = None
+        self._autoscaling = Autoscaling(site.context, self._clock)
         self._trouble = ""
         self._concert = Concert()
         self._bounded: dict[str, int] = {}
@@ -116,6 +118,7 @@ class SupervisorActor:
         self._strange = {name: self._strange.get(name, now) for name in others}
         await asyncio.gather(*(self._judged(name) for name in others))
         await self._bound(plan)
+        await self._autoscaling.round(control, plan, self._seen)
 
     def _is_ours(self, plan: Plan) -> bool:
         return plan.is_of(self._site.release, self._site.edition)
@@ -144,7 +147,7 @@ class SupervisorActor:
             found = await self._fleet.status(name, PATIENCE)
         except TimeoutError:
             silent = self._clock.monotonic() - last
-            if silent >= SILENT:
+            if silent >= SILENT and not await self._fleet.waits(name):
                 await self._replaced(name, f"has not answered for {silent:.0f} s")
             return
         self._answered[name] = self._clock.monotonic()

@@ -75,7 +75,8 @@ def up(
         )
     site = AppSite(target, spec.context, checked_release(release), None, as_on_nodes(settings), going_on(returning))
     with _results_only(as_json), connected(Path.cwd(), quiet=not debug, lasting=True):
-        site = replace(site, edition=edition_of(site, found, files_of_program()))
+        stated = settings_of(loaded, settings, environ={})
+        site = replace(site, edition=edition_of(site, stated, files_of_program()))
         plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
     if as_json:
         document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
@@ -97,9 +98,9 @@ def as_on_nodes(settings: Path | None) -> Path | None:
 
 
 def edition_of(site: AppSite, settings: Settings, files: str) -> str:
-    """Name a program by everything that it is: when any of it differs, the running one is rolled over.
+    """Name a program by everything that travels with it: when any of it differs, the running one is rolled over.
 
-    Addresses and secrets are left out: they are each node's own.
+    `settings` are those of the code and the file; what the environment says is each node's own.
     """
     said = settings.model_dump(mode="json", exclude=NOT_OF_PROGRAM)
     parts = [site.target, str(site.settings), files, json.dumps(said, sort_keys=True)]
@@ -112,7 +113,7 @@ async def _up(site: AppSite, settings: Settings, database: Database, partitions:
     if applied := await migrated(database, settings):
         tell(f"migrated: {', '.join(applied)}")
     async with open_control(database) as control:
-        return await _deployment(site, quiet=quiet).up(control, partitions)
+        return await _deployment(site, settings.partition_cpus, quiet=quiet).up(control, partitions)
 
 
 def down(
@@ -141,10 +142,10 @@ async def _down(site: AppSite, database: Database, *, quiet: bool) -> None:
         await _deployment(site, quiet=quiet).down(control)
 
 
-def _deployment(site: AppSite, *, quiet: bool) -> Deployment:
+def _deployment(site: AppSite, cpus: float = 0.01, *, quiet: bool) -> Deployment:
     from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which the other commands do without
 
-    return Deployment(site, RayFleet(site), (lambda _: None) if quiet else say)
+    return Deployment(site, RayFleet(site, cpus), (lambda _: None) if quiet else say)
 
 
 def _results_only(as_json: bool) -> AbstractContextManager[object]:  # noqa: FBT001 - the option as it is

@@ -18,6 +18,7 @@ from wow_ray.actors.supervisor import SupervisorActor
 from wow_ray.adapters.failures import MODULES, wants_jitter
 from wow_ray.adapters.memory import MemoryStore
 from wow_ray.errors import StoreUnavailableError
+from wow_ray.policy.autoscale import Bounds
 from wow_ray.policy.plan import Plan, following, names_of, respread, spread
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Owner
@@ -49,6 +50,7 @@ class LocalSite:
         self.plans = self.memory.plans()
         self.away: StoreUnavailableError | None = None
         self.broken: Exception | None = None
+        self.autoscale: Bounds | None = None
         self.incarnations: list[Owner] = []
         self._rows = itertools.count(1)
 
@@ -61,7 +63,8 @@ class LocalSite:
         """See the protocol; raises `away` if that is set."""
         if self.away is not None:
             raise self.away
-        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, self.client.slots.excuse)
+        excuse = self.client.slots.excuse
+        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, excuse, self.autoscale)
 
     async def rehearse(self) -> None:
         """See the protocol; raises `broken` if that is set, as everything does then that opens the app."""
@@ -143,6 +146,7 @@ class LocalFleet:
         self.hire = hire
         self.actors: dict[str, Any] = {}
         self.silent: set[str] = set()
+        self.homeless: set[str] = set()
         self.away: set[str] = set()
         self.ended: list[tuple[str, int]] = []
         self.replaced: list[str] = []
@@ -218,6 +222,10 @@ class LocalFleet:
     async def end(self, actor: str) -> None:
         """See the port."""
         await self.kill(actor)
+
+    async def waits(self, actor: str) -> bool:
+        """See the port; whoever is silent because there is no room for it."""
+        return actor in self.homeless
 
     async def names(self) -> frozenset[str]:
         """See the port."""
