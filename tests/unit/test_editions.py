@@ -37,7 +37,7 @@ def test_what_the_program_does_not_see_makes_no_edition(settings: dict[str, obje
 
 
 def test_a_settings_file_of_the_app_s_folder_travels_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its copy is read, not the file as it is later; one from elsewhere is looked for at the same place on each node."""
+    """Its copy is read, not the file as it becomes; one from elsewhere is looked for in the same place on each node."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.toml").write_text("partitions = 2\n", encoding="utf-8")
 

@@ -66,7 +66,7 @@ def load_of(plan: Plan, seen: Seen, snapshot: Snapshot) -> Load:
     groups = [each["groups"] for name, each in seen.items() if name in plan.partitions]
     still = {name for each in groups for name, group in each.items() if group["still"]}
     lags = [
-        sum(slot.lag for slot in behind(snapshot, group))
+        sum(slot.lag + slot.unfinished for slot in behind(snapshot, group))
         for group in snapshot.groups
         if not group.retired and group.name not in still
     ]

@@ -31,7 +31,7 @@ class Bounds:
 class Load:
     """What the partitions of the present plan have to do.
 
-    `lag` is how many events the group that is furthest behind has left to read, in all; `busy` what share of the calls
+    `lag` is how many events the group that is furthest behind has not finished, in all; `busy` what share of the calls
     that may run at once does run, from 0 to 1.
     """
 
