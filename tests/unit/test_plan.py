@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wow_ray.errors import SettingsError
-from wow_ray.policy.plan import Move, Plan, following, moves, names_of, respread, spread
+from wow_ray.policy.plan import Move, Plan, following, moves, names_of, reads_more, respread, spread
 
 PLAN = Plan(3, "r1", {"shop-0": (0, 1), "shop-1": (2, 3)})
 
@@ -38,6 +38,17 @@ def test_a_program_is_its_release_and_its_edition() -> None:
     assert plan.share("shop-1", "r1") == plan.share("shop-1", "r1", "e2") == plan.share("shop-1", "r2", "e1") == ()
     assert following(plan, "r1", dict(plan.partitions), "e1") is None
     assert following(plan, "r1", {}, "e2", actor="ann", reason="why") == Plan(4, "r1", {}, "e2", "ann", "why")
+
+
+def test_a_program_reads_more_when_a_group_there_is_gets_a_type_or_a_revision() -> None:
+    """H19: a group that is new has a start of its own, and one that reads less has nothing to miss."""
+    old = [{"Notifier": ["order/paid@1", "order/sent@2"], "Sales": ["order/paid@1"]}, {}]
+
+    assert not reads_more({"Notifier": ["order/paid@1"], "Sales": ["order/paid@1"], "New": ["order/lost@1"]}, old)
+    assert reads_more({"Sales": ["order/paid@1", "order/sent@2"]}, old)
+    assert reads_more({"Sales": ["order/paid@2"]}, old)
+    assert reads_more({"Sales": ["order/*"]}, old)
+    assert not reads_more({"Notifier": ["order/paid@1"]}, [])
 
 
 def test_partitions_keep_their_names_and_others_get_the_lowest_that_are_free() -> None:

@@ -9,14 +9,14 @@ what: whoever stores the next one has replaced whatever else was under way, also
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import ConflictError, StoreUnavailableError, WowError
-from wow_ray.policy.plan import Plan, following, names_of, respread
+from wow_ray.policy.plan import Plan, following, names_of, reads_more, respread
 
 PATIENCE = 3.0
 """Seconds within which an actor answers."""
@@ -98,19 +98,28 @@ class Deployment:
         """Store the plan of this program; the present one, if it says the same."""
         partitions = min(partitions, control.slots)
         while True:
-            present = await control.plans.present()
+            present, still = await control.plans.present(), False
             owned: Mapping[str, tuple[int, ...]] = {}
             if present is not None and self._is_ours(present):
                 owned, names = present.partitions, names_of(self._site.context, partitions, present.partitions)
             elif present is not None and present.partitions.keys() & await self._fleet.names():
                 names = await self._rehearsed(control, present, partitions)
+                still = await self._reads_more(names, present)
             else:
                 names = await self._free_names(partitions)
             wanted = respread(owned, names, control.slots)
-            plan = following(present, self._site.release, wanted, self._site.edition)
+            plan = following(present, self._site.release, wanted, self._site.edition, still=still)
             if plan is None or await control.plans.propose(plan):
                 self._rehearsing -= set(names)
                 return present if plan is None and present is not None else _known(plan)
+
+    async def _reads_more(self, names: Sequence[str], running: Plan) -> bool:
+        """Tell whether this program reads what the running one passes over; yes, if that one does not say (H19)."""
+        new, old = await self._asked(names), await self._asked(running.partitions)
+        mine = next((each["reads"] for each in new.values() if each is not None), None)
+        return (
+            mine is None or None in old.values() or reads_more(mine, (each["reads"] for each in old.values() if each))
+        )
 
     async def _free_names(self, partitions: int, taken: Collection[str] = ()) -> list[str]:
         """Name partitions as nobody of another program is called here; those that rehearse for this one stay."""

@@ -74,11 +74,12 @@ class Moving:
         partition.joining.joined = self._look_soon
         partition.joining.want(share)
         leaving = owned - share
+        going: list[int] = []
         if leaving:
             owners, living = plan.owners(), await self._living()
-            partition.leaving.want([slot for slot in leaving if owners.get(slot) in living])
-        else:
-            partition.leaving.want(())
+            going = [slot for slot in leaving if owners.get(slot) in living]
+        partition.leaving.want(going)
+        partition.feed.still = plan.still and not share and bool(going)
         if (leaving or self._next_sweep == 0.0) and self._clock.monotonic() >= self._next_sweep:
             self._next_sweep = self._clock.monotonic() + SWEEP
             await self._swept()

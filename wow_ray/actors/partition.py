@@ -21,7 +21,8 @@ from wow_ray.actors.moving import NO_MOVES, PLAN_POLL, Moving, own_now
 from wow_ray.actors.site import Control, Site
 from wow_ray.actors.steered import Steered, groups_of
 from wow_ray.errors import ConfigurationError, SchemaError, StoreUnavailableError
-from wow_ray.policy.plan import Plan
+from wow_ray.policy.plan import Plan, Reading
+from wow_ray.runtime.assembly import reading
 from wow_ray.runtime.service import Service
 from wow_ray.runtime.sweep import Sweep
 
@@ -63,6 +64,7 @@ class PartitionActor:
         self._standing: Standing = "starting"
         self._trouble = ""
         self._hopeless = False
+        self._reads: Reading = {}
         self._past = False
         """Whether it has run: then it has nothing to rehearse."""
         self._plan = 0
@@ -79,9 +81,9 @@ class PartitionActor:
     async def status(self) -> dict[str, Any]:
         """Tell how it stands, from plain values; answers also while the data loop is busy.
 
-        `silence` is seconds since that loop last turned, `trouble` why it does not start, `plan` the number of the
-        plan that it follows (0 = none yet), `moves` what has to come and to leave for it; `past`: it has run before,
-        `hopeless`: the trouble is one that stays until somebody changes the program or its settings.
+        `silence` is seconds since that loop last turned, `trouble` why it does not start, `hopeless` that this stays until
+        somebody changes the program or its settings. `plan` is the number of the plan that it follows (0 = none yet),
+        `moves` what has to come and to leave for it, `reads` what its program does; `past`: it has run before.
         """
         service, moving = self._service, self._moving
         return {
@@ -90,6 +92,7 @@ class PartitionActor:
             "standing": self._standing,
             "trouble": self._trouble,
             "plan": self._plan if moving is None else moving.plan,
+            "reads": self._reads if service is None else reading(service.spec),
             "moves": NO_MOVES if moving is None else moving.view(),
             "release": self._site.release,
             "edition": self._site.edition,
@@ -190,8 +193,11 @@ class PartitionActor:
         if plan is not None and plan.partitions and self._of_another(plan) and not self._past:
             if self._standing != "ready":
                 self._standing = "rehearsing"
-                await self._first(self._site.rehearse(), self._asked.wait())
-                self._standing, self._trouble = "ready", ""
+                rehearsing = asyncio.ensure_future(self._site.rehearse())
+                await self._first(rehearsing, self._asked.wait())
+                if not rehearsing.cancelled():
+                    self._reads = rehearsing.result()
+                    self._standing, self._trouble = "ready", ""
         else:
             self._standing = "waiting"
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.policy.autoscale import Bounds
 from wow_ray.policy.classify import Asked
+from wow_ray.policy.plan import Reading
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.ledger import Ledger
 from wow_ray.ports.overview import Overview
@@ -72,8 +73,11 @@ class Site(Protocol):
         """Give the process's time."""
         ...
 
-    async def rehearse(self) -> None:
-        """Raise what `partition` would raise before it takes slots; opens everything and closes it again."""
+    async def rehearse(self) -> Reading:
+        """Raise what `partition` would raise before it takes slots; opens everything and closes it again.
+
+        Answers what the program reads.
+        """
         ...
 
     def control(self) -> AbstractAsyncContextManager[Control]:

@@ -23,6 +23,8 @@ from wow_ray.cluster import (
     settings_of,
 )
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.policy.plan import Reading
+from wow_ray.runtime.assembly import reading
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings
@@ -56,10 +58,11 @@ class AppSite:
         async with open_control(database, settings) as control:
             yield control
 
-    async def rehearse(self) -> None:
+    async def rehearse(self) -> Reading:
         """See the protocol."""
         spec, settings, database = self._found()
         await rehearsed(spec, settings, database, self.returning)
+        return reading(spec)
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:

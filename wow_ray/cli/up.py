@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import signal
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -108,7 +109,10 @@ def edition_of(site: AppSite, settings: Settings, files: str) -> str:
 
 
 async def _up(site: AppSite, settings: Settings, database: Database, partitions: int, quiet: bool) -> Plan:  # noqa: FBT001 - the last step of one command
-    """Migrate, and have it run."""
+    """Migrate, and have it run; asked to stop before that, it ends what it has started for nothing."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - `asyncio.run` makes one
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     tell = (lambda _: None) if quiet else say
     if applied := await migrated(database, settings):
         tell(f"migrated: {', '.join(applied)}")

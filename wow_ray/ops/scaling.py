@@ -94,8 +94,8 @@ class Scaling:
             taken = {owner.partition for owner in seen.owners if owner.lease_left > 0}
             names = names_of(self._context, partitions, plan.partitions, taken)
             wanted = respread(plan.partitions, names, slots)
-            who = {"actor": command.actor.strip(), "reason": command.reason.strip()}
-            proposed = following(plan, plan.release, wanted, plan.edition, **who)
+            actor, reason = command.actor.strip(), command.reason.strip()
+            proposed = following(plan, plan.release, wanted, plan.edition, actor=actor, reason=reason)
             if proposed is not None and self._plans is not None and await self._plans.propose(proposed):
                 return scale_view(proposed, seen, changed=True)
 

@@ -6,7 +6,7 @@ move between, and a process keeps its program for life.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -20,7 +20,8 @@ class Plan:
 
     A partition without a name in it owns nothing. `release` names the program that may run the partitions; `edition`
     differs when anything of that program does, its files or its settings, also under the same name. `actor` asked for
-    the plan, for that `reason`; both may be empty.
+    the plan, for that `reason`; both may be empty. `still`: the program takes over from one that does not read
+    everything that it reads, which is to read nothing more once its successors live (H19).
     """
 
     number: int
@@ -29,6 +30,7 @@ class Plan:
     edition: str = ""
     actor: str = ""
     reason: str = ""
+    still: bool = False
 
     def is_of(self, release: str, edition: str) -> bool:
         """Tell whether that program may run the partitions."""
@@ -41,6 +43,18 @@ class Plan:
     def owners(self) -> dict[int, str]:
         """Give the partition that is to own each slot."""
         return {slot: name for name, share in self.partitions.items() for slot in share}
+
+
+Reading = Mapping[str, Sequence[str]]
+"""What a program reads: event types with the newest revision it knows, by every name that a group of it has had."""
+
+
+def reads_more(new: Reading, old: Iterable[Reading]) -> bool:
+    """Tell whether a group that a running program has would read something more under the new one (H19).
+
+    That is a type that the group passes over now, or a revision that it cannot read.
+    """
+    return any(not set(new[group]) <= set(reading[group]) for reading in old for group in new.keys() & reading.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +134,9 @@ def following(
     *,
     actor: str = "",
     reason: str = "",
+    still: bool = False,
 ) -> Plan | None:
     """Give the plan to propose after the present one; `None` = the present one says the same already."""
     if present is not None and present.is_of(release, edition) and dict(present.partitions) == dict(partitions):
         return None
-    return Plan(1 if present is None else present.number + 1, release, dict(partitions), edition, actor, reason)
+    return Plan(1 if present is None else present.number + 1, release, dict(partitions), edition, actor, reason, still)

@@ -77,6 +77,8 @@ class Feed:
         self._doubtful = True
         self._connections = 0
         self.heads: dict[int, int] = {}
+        self.still = False
+        """Whether nothing more is to be read: another program is to, from here on (H19)."""
         self._routes: dict[tuple[int, ...], dict[TypeKey, tuple[Group, ...]]] = {}
         self.due = clock.monotonic() + idle_poll
         """When it is to turn again at the latest, monotonic; in the past = it is late (H60)."""
@@ -150,7 +152,7 @@ class Feed:
         return True
 
     def _plan(self, able: frozenset[int]) -> list[Ask]:
-        if not able:
+        if not able or self.still:
             return []
         numbers = [
             number

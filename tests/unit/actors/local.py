@@ -19,10 +19,11 @@ from wow_ray.adapters.failures import MODULES, wants_jitter
 from wow_ray.adapters.memory import MemoryStore
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.autoscale import Bounds
-from wow_ray.policy.plan import Plan, following, names_of, respread, spread
+from wow_ray.policy.plan import Plan, Reading, following, names_of, respread, spread
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Owner
 from wow_ray.ports.stores import PartitionStores
+from wow_ray.runtime.assembly import reading
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.rehearsal import rehearse
@@ -66,11 +67,12 @@ class LocalSite:
         excuse = self.client.slots.excuse
         yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, excuse, self.autoscale)
 
-    async def rehearse(self) -> None:
+    async def rehearse(self) -> Reading:
         """See the protocol; raises `broken` if that is set, as everything does then that opens the app."""
         if self.broken is not None:
             raise self.broken
         await rehearse(self.spec, self.memory.client_stores(), overrides={Desk: self.desk})
+        return reading(self.spec)
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:

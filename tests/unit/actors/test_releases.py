@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.unit.actors.local import LocalFleet, LocalSite, fleet_of
-from tests.unit.runtime.desk import Desk, Paid, order
-from tests.unit.runtime.shop import app
+from tests.unit.runtime.desk import Desk, Paid, Shipped, order
+from tests.unit.runtime.shop import app, books
+from wow_ray import App, Context, Event, on_event
 from wow_ray.actors.deployment import REPLACED, Deployment
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR
 from wow_ray.errors import ConfigurationError, ConflictError, WowError
@@ -326,3 +327,43 @@ class FleetOf:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is
         """Everything else is the fleet's."""
         return getattr(self._fleet, name)
+
+
+narrow = App("shop")
+
+
+@narrow.projection(name="Book")
+class Narrow:
+    """The projection `Book` of `books`, when it did not take shipped orders yet."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Take the desk."""
+        self.desk = desk
+
+    @on_event
+    async def on_paid(self, event: Event[Paid], ctx: Context) -> None:
+        """Handle one."""
+        await self.desk.handle(event, ctx)
+
+
+@pytest.mark.parametrize(("new", "still"), [(narrow, False), (books, True)], ids=["the same", "more"])
+async def test_a_program_that_reads_less_reads_nothing_more_once_its_successors_live(new: App, still: bool) -> None:  # noqa: FBT001 - a column of the table
+    """H19: it would pass over events that the new one takes; where both read the same it goes on until slots move."""
+    desk = Desk()
+    async with fleet_of(narrow, desk) as fleet:
+        await passing(fleet, up(fleet, 1))
+        old = fleet.actors["shop-0"]._service.partitions[0]  # noqa: SLF001 - what it hosts is the point
+        fleet.site = LocalSite(new, desk, release="r2", memory=fleet.site.memory)
+        rolling = asyncio.ensure_future(up(fleet, 1))
+        stood = False
+        while not rolling.done():
+            await desk.clock.advance(0.05)
+            stood |= old.feed.still
+            assert not old.feed.still or (await fleet.actors["shop-1"].status())["standing"] == "running"
+        plan = await rolling
+
+        assert (plan.still, stood) == (still, still)
+        await fleet.site.client.events.append(order("o-1"), [Paid(), Shipped()], expected_version=None)
+        await desk.clock.advance(1)
+        assert {call.subscription for call in desk.calls} >= {"Book.on_paid"}
+        assert ("Book.on_shipped" in {call.subscription for call in desk.calls}) is still

@@ -26,14 +26,16 @@ class PostgresPlans:
         stored = json.loads(rows[0]["partitions"])
         partitions = {name: tuple(slots) for name, slots in stored.items()}
         row = rows[0]
-        return Plan(row["number"], row["release"], partitions, row["edition"], row["actor"], row["reason"])
+        more = (row["edition"], row["actor"], row["reason"], row["still"])
+        return Plan(row["number"], row["release"], partitions, *more)
 
     async def propose(self, plan: Plan) -> bool:
         """See the port."""
         async with self._sessions.use() as session:
             partitions = json.dumps(dict(plan.partitions))
             stored = await session.fetch(
-                "propose_plan", plan.number, plan.release, partitions, plan.edition, plan.actor, plan.reason
+                "propose_plan",
+                *(plan.number, plan.release, partitions, plan.edition, plan.actor, plan.reason, plan.still),
             )
             if stored:
                 await session.fetch("forget_plans", plan.number)

@@ -31,7 +31,7 @@ class PlansContract(Suite):
         assert await plans.propose(FIRST)
         assert await plans.present() == FIRST
 
-        nobody = Plan(2, "r1", {}, "edition", "ann", "for the night")
+        nobody = Plan(2, "r1", {}, "edition", "ann", "for the night", still=True)
         assert await plans.propose(nobody)
         assert await plans.present() == nobody
 
