@@ -81,8 +81,8 @@ class PartitionActor:
     async def status(self) -> dict[str, Any]:
         """Tell how it stands, from plain values; answers also while the data loop is busy.
 
-        `silence` is seconds since that loop last turned, `trouble` why it does not start, `hopeless` that this stays until
-        somebody changes the program or its settings. `plan` is the number of the plan that it follows (0 = none yet),
+        `silence` is seconds since that loop last turned, `trouble` why it does not start, `hopeless` that this stays
+        until somebody changes the program or its settings. `plan` is the number of the plan that it follows (0 = none),
         `moves` what has to come and to leave for it, `reads` what its program does; `past`: it has run before.
         """
         service, moving = self._service, self._moving

@@ -78,7 +78,12 @@ def up(
     with _results_only(as_json), connected(Path.cwd(), quiet=not debug, lasting=True):
         stated = settings_of(loaded, settings, environ={})
         site = replace(site, edition=edition_of(site, stated, files_of_program()))
-        plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
+        try:
+            plan = asyncio.run(
+                _up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json)
+            )
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None  # SIGTERM ends it as Ctrl-C does
     if as_json:
         document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
     else:
