@@ -233,7 +233,7 @@ async def open_control(database: Database, settings: Settings | None = None) -> 
         open_plans(database) as plans,
     ):
         bounds = None if settings is None else settings.autoscale.bounds()
-        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse, bounds)
+        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse, client.pauses, bounds)
 
 
 @asynccontextmanager

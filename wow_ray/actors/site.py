@@ -14,6 +14,7 @@ from wow_ray.policy.plan import Reading
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.ledger import Ledger
 from wow_ray.ports.overview import Overview
+from wow_ray.ports.pauses import Pauses
 from wow_ray.ports.plans import Plans
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.service import Service
@@ -31,6 +32,7 @@ class Control:
     overview: Overview
     slots: int
     excuse: Callable[[str], Awaitable[None]]
+    pauses: Pauses
     autoscale: Bounds | None = None
     """Within which bounds the supervisor changes the number of partitions; `None` = it does not."""
 

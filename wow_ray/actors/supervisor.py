@@ -199,9 +199,11 @@ class SupervisorActor:
             await self._dismissed(name, "is not needed any more")
 
     async def _dismissed(self, name: str, why: str) -> None:
-        """End an actor for good."""
+        """End an actor for good, and what it noted of itself: nobody of its name looks at that any more."""
         log.info("%s %s", name, why)
         await self._fleet.end(name)
+        if self._control is not None:
+            await self._control.pauses.over(name, f"the partition {why}")
         self._concert.gone(name)
         for known in (self._seen, self._answered, self._strange):
             known.pop(name, None)

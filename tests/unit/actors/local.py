@@ -65,7 +65,8 @@ class LocalSite:
         if self.away is not None:
             raise self.away
         excuse = self.client.slots.excuse
-        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, excuse, self.autoscale)
+        overview, pauses = self.memory.overview(), self.client.pauses
+        yield Control(self.plans, self.client.ledger, overview, SLOTS, excuse, pauses, self.autoscale)
 
     async def rehearse(self) -> Reading:
         """See the protocol; raises `broken` if that is set, as everything does then that opens the app."""

@@ -12,10 +12,13 @@ from tests.unit.actors.local import LocalFleet, LocalSite, fleet_of
 from tests.unit.runtime.desk import Desk, Paid, Shipped, order
 from tests.unit.runtime.shop import app, books
 from wow_ray import App, Context, Event, on_event
-from wow_ray.actors.deployment import REPLACED, Deployment
+from wow_ray.actors.deployment import Deployment
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR
+from wow_ray.actors.getting_ready import REPLACED
 from wow_ray.errors import ConfigurationError, ConflictError, WowError
+from wow_ray.policy.pauses import PauseReason
 from wow_ray.policy.plan import Plan
+from wow_ray.ports.pauses import PauseAsked, PauseNote
 
 T = TypeVar("T")
 
@@ -327,6 +330,43 @@ class FleetOf:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is
         """Everything else is the fleet's."""
         return getattr(self._fleet, name)
+
+
+@pytest.mark.parametrize("partition", [None, "shop-1"])
+async def test_a_pause_outlives_a_release_or_is_in_its_way(partition: str | None) -> None:
+    """H44, S83: one of everywhere holds on; one of a partition would be forgotten, so another program is refused."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await passing(fleet, up(fleet))
+        number = (await fleet.site.memory.overview().groups())[0].number
+        asked = PauseAsked("q-1", number, partition, PauseReason.OPERATOR, "ann", "the mail is wrong")
+        await fleet.site.client.pauses.set(asked)
+        await desk.clock.advance(2)
+        program(fleet, "r2")
+        rolling = passing(fleet, up(fleet))
+        if partition is None:
+            await rolling
+        else:
+            with pytest.raises(ConflictError, match=r"paused in shop-1 \(operator, by ann: the mail is wrong\)"):
+                await rolling
+        await paid(fleet)
+        await desk.clock.advance(5)
+
+        assert set((await releases(fleet)).values()) == {"r2" if partition is None else "r1"}
+        assert partition is not None or desk.calls == []
+
+
+async def test_what_a_partition_noted_of_itself_ends_with_it() -> None:
+    """It has died while its surroundings failed, and the next plan does not name it: nobody else would end the note."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await passing(fleet, up(fleet))
+        number = (await fleet.site.memory.overview().groups())[0].number
+        await fleet.site.scaled(1)
+        await fleet.site.client.pauses.note(PauseNote(number, "shop-1", PauseReason.SYSTEMIC, "mail is down"))
+        await desk.clock.advance(20)
+
+        assert await fleet.site.client.pauses.present() == ()
 
 
 narrow = App("shop")
