@@ -40,6 +40,10 @@ class Plan:
         """Give the slots a partition of this program is to own; empty = none."""
         return self.partitions.get(partition, ()) if self.is_of(release, edition) else ()
 
+    def outcome(self) -> dict[str, object]:
+        """Give what the audit says of it."""
+        return {"plan": self.number, "release": self.release, "partitions": len(self.partitions)}
+
     def owners(self) -> dict[int, str]:
         """Give the partition that is to own each slot."""
         return {slot: name for name, share in self.partitions.items() for slot in share}

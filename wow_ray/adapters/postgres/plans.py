@@ -36,6 +36,7 @@ class PostgresPlans:
             stored = await session.fetch(
                 "propose_plan",
                 *(plan.number, plan.release, partitions, plan.edition, plan.actor, plan.reason, plan.still),
+                json.dumps(plan.outcome()),
             )
             if stored:
                 await session.fetch("forget_plans", plan.number)

@@ -51,6 +51,7 @@ VERBS: Mapping[str, str] = {
     Verb.RESET: "reset",
     Verb.PAUSE: "pause",
     Verb.END_PAUSE: "resume subscription",
+    Verb.SCALE: "scale",
 }
 PLACES: Mapping[str, str] = {
     "passed": "done before",
