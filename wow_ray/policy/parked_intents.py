@@ -12,7 +12,7 @@ from wow_ray.policy.parked_row import OPEN, Reason, Row, State
 
 
 class Verb(StrEnum):
-    """What an operator may ask of an aggregate in a group (P9, P10), of a group, of a durable call (F7), of the plan."""
+    """What an operator may ask of an aggregate in a group (P9, P10), of a group, a durable call (F7) or the plan."""
 
     RESUME = "resume"
     RETRY_NOW = "retry_now"
