@@ -61,6 +61,11 @@ async def test_a_release_takes_over_under_load_and_one_that_does_not_start_does_
 
     await until(flipped, "the plan of the second release", seconds=60)
     ready = monotonic()
+
+    async def supervised() -> bool:
+        return (await lab.standing(SUPERVISOR)).get("release") == "r2"
+
+    await until(supervised, "the second release's supervisor", seconds=30)
     before = await lab.kill(SUPERVISOR)
     lab.plan = await rolling
     over = monotonic()
