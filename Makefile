@@ -53,7 +53,7 @@ demo: $(STAMP) ## the example shop on Ray (KEEP=1: go on until Ctrl-C)
 	$(BIN)/wow-ray demo $(if $(filter-out 0,$(KEEP)),--keep)
 
 soak: $(STAMP) ## the long run under load and failures
-	$(BIN)/python -m benchmarks soak
+	tests/netns.sh $(BIN)/python -m tests.chaos.soak
 
 bench: $(STAMP) ## all benchmarks, short form
 	$(BIN)/python -m benchmarks all --quick

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from wow_ray import App, Durable, current_call
-from wow_ray.policy.durable_call import CallState, Fallback, NewCall, claimable_at
+from wow_ray.policy.durable_call import PENDING, CallRow, CallState, Fallback, NewCall, claimable_at
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.durable_calls import DurableCalls
 from wow_ray.retryable.durable_function import DurableFunction
@@ -35,13 +36,13 @@ class Mortal:
 
 
 class Seen:
-    """What the function did, over all workers."""
+    """What the function did, over all workers, by call."""
 
     def __init__(self) -> None:
         self.mortal = Mortal(0)
-        self.begun: list[int] = []
-        self.done = 0
-        self.fallbacks = 0
+        self.begun: dict[str, list[int]] = defaultdict(list)
+        self.done: Counter[str] = Counter()
+        self.fallbacks: Counter[str] = Counter()
 
 
 seen = Seen()
@@ -49,19 +50,20 @@ seen = Seen()
 
 async def last_stop(error: Exception, amount: Decimal) -> None:  # noqa: ARG001 - the form of a fallback
     """Be the fallback."""
-    seen.fallbacks += 1
+    seen.fallbacks[current_call().id] += 1
     await seen.mortal.place()
 
 
 @app.retryable(durable=Durable(max_retries=3, initial_delay="0s"), fallback=last_stop, raise_error=True)
 async def work(amount: Decimal) -> Decimal:
     """Fail the first two times; for less than nothing always."""
+    call = current_call()
     await seen.mortal.place()
-    seen.begun.append(current_call().attempt)
-    if amount < 0 or len(seen.begun) < 3:
+    seen.begun[call.id].append(call.attempt)
+    if amount < 0 or len(seen.begun[call.id]) < 3:
         raise ValueError(amount)
     await seen.mortal.place()
-    seen.done += 1
+    seen.done[call.id] += 1
     return amount
 
 
@@ -117,19 +119,22 @@ async def die_at(  # noqa: PLR0917 - where, on what, and how long things take th
     clock: Clock,
     lease: float,
     wait: Callable[[Callable[[], Any]], Any],
-    amount: Decimal,
+    amounts: Sequence[Decimal],
 ) -> bool:
-    """Let a worker die at a place, look at the row, let another finish; `False` = there is no such place any more."""
+    """Let a worker of several calls die at a place, look at the rows, let another finish; `False` = no such place."""
     global seen  # noqa: PLW0603 - one world a run
     seen = Seen()
-    call_id = f"c-{amount}-{place:04}"
+    wanted = {f"c-{place:04}-{number}": amount for number, amount in enumerate(amounts)}
     function: DurableFunction[..., Any, Any] = work
-    await calls.submit(NewCall(call_id, "work", function.arguments.write((amount,), {})))
+    for call_id, amount in wanted.items():
+        await calls.submit(NewCall(call_id, "work", function.arguments.write((amount,), {})))
+
+    async def rows() -> list[CallRow]:
+        found = [await calls.get(call_id) for call_id in wanted]
+        return [row for row in found if row is not None]
 
     async def over() -> bool:
-        row = await calls.get(call_id)
-        assert row is not None
-        return row.state not in (CallState.WAITING, CallState.RUNNING)
+        return all(row.state not in PENDING for row in await rows())
 
     seen.mortal = Mortal(place)
     first = worker_on(calls, clock, lease)
@@ -141,25 +146,31 @@ async def die_at(  # noqa: PLR0917 - where, on what, and how long things take th
     await wait(dead_or_over)
     died = seen.mortal.dead.is_set()
     await kill()
-    row = await calls.get(call_id)
-    assert row is not None
-    assert (claimable_at(row) is not None) == (row.state in (CallState.WAITING, CallState.RUNNING))
+    for row in await rows():
+        assert (claimable_at(row) is not None) == (row.state in PENDING)
 
     seen.mortal = Mortal(0)
     second = worker_on(calls, clock, lease)
     await second.start()
     await wait(over)
     await kill()
-    row = await calls.get(call_id)
-    assert row is not None
-    assert len(seen.begun) <= row.attempts <= len(seen.begun) + died, (place, seen.begun, row.attempts)
-    assert sorted(set(seen.begun)) == sorted(seen.begun), "an attempt was counted twice"
+    found = await rows()
+    assert len(found) == len(wanted)
+    for row in found:
+        check(row, wanted[row.id], died=died)
+    return died
+
+
+def check(row: CallRow, amount: Decimal, *, died: bool) -> None:
+    """Look at what became of a call: no attempt is counted twice, and at most one has no begin that was seen."""
+    begun, fallbacks = seen.begun[row.id], seen.fallbacks[row.id]
+    assert len(begun) <= row.attempts <= len(begun) + died, (row.id, begun, row.attempts)
+    assert sorted(set(begun)) == sorted(begun), "an attempt was counted twice"
     if amount < 0:
         assert row.state is CallState.EXHAUSTED
         assert row.fallback is Fallback.DONE
         assert row.attempts <= 4
-        assert 1 <= seen.fallbacks <= 1 + died
+        assert 1 <= fallbacks <= 1 + died
     else:
         assert row.state is CallState.SUCCEEDED
-        assert 1 <= seen.done <= 1 + died
-    return died
+        assert 1 <= seen.done[row.id] <= 1 + died

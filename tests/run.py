@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 ORDER = ("unit", "fundamentals", "contract", "integration", "cluster", "chaos", "browser", "docs")
-LOOPBACK_ONLY = ("cluster",)
+LOOPBACK_ONLY = ("cluster", "chaos")
 """Folders that start Ray, which listens on every interface it finds."""
 ON_ALL_CORES = ("unit", "contract")
 """Folders whose tests wait for the processor, and share nothing but a server that each process has of its own."""

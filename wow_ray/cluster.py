@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wow_ray.actors.site import Control
+from wow_ray.adapters.bus import open_wakes
 from wow_ray.adapters.calls_store import open_stores
 from wow_ray.adapters.clock import SystemClock
 from wow_ray.adapters.embedded import EmbeddedPostgres, EmbeddedPostgresError, default_state_dir, find_server
@@ -22,18 +23,16 @@ from wow_ray.adapters.postgres import Database, check, migrate, open_partition_s
 from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
 from wow_ray.adapters.postgres.plans import open_plans
-from wow_ray.adapters.postgres.wakes import PostgresWakes
 from wow_ray.app import App
 from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops import Known, Operations
-from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores
 from wow_ray.ports.wakes import Heads, Wakes
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.durable_calls import CallPace
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
-from wow_ray.runtime.rehearsal import rehearse
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings, load, settings_file
 
@@ -48,10 +47,10 @@ __all__ = [
     "hand_over",
     "migrated",
     "modules",
+    "open_calls",
     "open_control",
     "open_operations",
     "open_service",
-    "rehearsed",
     "settings_of",
     "start_embedded",
     "state_dir_of",
@@ -145,7 +144,7 @@ async def open_service(
     database = await checked(database)
     clock = SystemClock()
     async with (
-        _open_wakes(settings, database, clock) as wakes,
+        open_wakes(settings, database, clock) as wakes,
         open_stores(database, clock, wakes) as client,
     ):
         service = Service(
@@ -178,15 +177,34 @@ async def open_service(
                 yield service
 
 
-async def rehearsed(
-    spec: AppSpec, settings: Settings, database: Database, returning: Literal["stored", "end"] | None = None
-) -> None:
-    """Raise what `open_service` would raise before it takes slots over; everything is opened and closed again."""
+@asynccontextmanager
+async def open_calls(spec: AppSpec, settings: Settings, database: Database, name: str) -> AsyncIterator[CallService]:
+    """Run an app's durable calls in this process, and nothing else of it, until the block ends; then it is drained.
+
+    `name` is the lasting one under which it is shown. Raises what `checked` and `CallService` raise.
+    """
     database = await checked(database)
     clock = SystemClock()
-    async with _open_wakes(settings, database, clock) as wakes, open_stores(database, clock, wakes) as client:
+    async with (
+        open_wakes(settings, database, clock) as wakes,
+        open_stores(database, clock, wakes) as client,
+        open_partition_stores(database, clock) as stores,
+    ):
+        service = CallService(
+            spec,
+            client,
+            stores.lease,
+            stores.reports,
+            owner=owner_here(name),
+            clock=clock,
+            dice=random.Random().random,  # noqa: S311 - jitter is no secret
+            modules=modules(),
+            wants_jitter=wants_jitter,
+            pace=CallPace(concurrency=settings.concurrency),
+        )
         with at_hand(database, wakes):
-            await rehearse(spec, client, returning)
+            async with service:
+                yield service
 
 
 @asynccontextmanager
@@ -251,28 +269,9 @@ async def connect(app: App, dsn: str | None, /) -> AsyncIterator[ClientStores]:
             settings = settings_of(app)
             found = database_of(settings, app.context, dsn=dsn) if running is None else running.database
             database = await checked(found)
-            wakes = await stack.enter_async_context(_open_wakes(settings, database, clock))
+            wakes = await stack.enter_async_context(open_wakes(settings, database, clock))
         stores = await stack.enter_async_context(open_stores(database, clock, wakes))
         yield stores
-
-
-@asynccontextmanager
-async def _open_wakes(settings: Settings, database: Database, clock: Clock) -> AsyncIterator[Wakes | None]:
-    """Open the bus of wake-ups: Redis if the settings name one, else NOTIFY; `None` = neither, the poll suffices."""
-    wakes: Wakes
-    if settings.redis_url is not None:
-        from wow_ray.adapters.redis.wakes import RedisWakes  # noqa: PLC0415 - only who uses Redis pays for its client
-
-        wakes = RedisWakes(settings.redis_url, database.schema, database.context, clock)
-    elif database.pgbouncer:
-        yield None
-        return
-    else:
-        wakes = PostgresWakes(database, clock)
-    try:
-        yield wakes
-    finally:
-        await wakes.close()
 
 
 def _wake(service: Service, heads: Heads) -> None:

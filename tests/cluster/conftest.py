@@ -68,6 +68,13 @@ async def lab(ray_session: str, modules: Path) -> AsyncIterator[Lab]:
 
 
 @pytest.fixture
+async def calling_lab(ray_session: str, modules: Path) -> AsyncIterator[Lab]:
+    """An app with one reactor, and two actors that run durable calls and nothing else."""
+    async with lab_of(ray_session, modules, callers=2) as lab:
+        yield lab
+
+
+@pytest.fixture
 async def scoring_lab(ray_session: str, modules: Path) -> AsyncIterator[Lab]:
     """An app with one reactor, and one of `isolation="actor"`."""
     async with lab_of(ray_session, modules, scores=True) as lab:

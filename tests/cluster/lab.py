@@ -217,7 +217,9 @@ def _tell(line: str) -> None:
 
 
 @asynccontextmanager
-async def lab_of(dsn: str, modules: Path, *, scores: bool = False, release: int = 0) -> AsyncIterator[Lab]:
+async def lab_of(
+    dsn: str, modules: Path, *, scores: bool = False, release: int = 0, callers: int = 0
+) -> AsyncIterator[Lab]:
     """Give an app of its own on the session's Ray; its actors and its schema are gone afterwards."""
     name = f"t{uuid.uuid4().hex[:10]}"
     module = modules / f"shop_{name}.py"
@@ -226,7 +228,7 @@ async def lab_of(dsn: str, modules: Path, *, scores: bool = False, release: int 
     )
     app = make(name, name, scores=scores, release=release)
     written = [module]
-    site = AppSite(f"{module.stem}:app", name, "r1")
+    site = AppSite(f"{module.stem}:app", name, "r1", callers=callers)
     database = Database(dsn, name, name)
     await migrated(database, settings_of(app, environ={}))
     admin = await asyncpg.connect(dsn)

@@ -8,6 +8,8 @@ import asyncpg
 from tests.cluster.lab import PATIENCE, Lab
 from tests.waiting import until
 
+BOTH = ("calls/0", "calls/1")
+
 
 async def stored(lab: Lab, call_id: str, seconds: int) -> None:
     """Store a call of the app's durable function, as a producer in any language could."""
@@ -47,3 +49,31 @@ async def test_calls_run_in_the_actors_and_outlive_them(lab: Lab) -> None:
     again = await found(lab, "c-2")
     assert again["attempts"] == 2
     assert int(again["result"]) not in pids
+
+
+async def test_callers_run_them_and_are_replaced_when_they_are_killed(calling_lab: Lab) -> None:
+    """F6, S103: with actors for calls no partition runs any; a killed one is started anew, its call made once more."""
+    lab = calling_lab
+    plan = await lab.up(1)
+    pids = {await lab.pid(name) for name in BOTH}
+    shown = {each.partition for each in (await lab.operations.status()).partitions}
+    assert shown == {*plan.partitions, *BOTH}
+
+    await stored(lab, "c-1", 5)
+
+    async def running() -> bool:
+        return bool((await found(lab, "c-1"))["state"] == "running")
+
+    await until(running, "the call to begin", seconds=PATIENCE)
+    busy = [name for name in BOTH if (await lab.standing(name)).get("running")]
+    assert len(busy) == 1, "one of the callers runs it"
+    killed = await lab.kill(busy[0])
+
+    async def succeeded() -> bool:
+        return bool((await found(lab, "c-1"))["state"] == "succeeded")
+
+    await until(succeeded, "the call to be made again", seconds=PATIENCE)
+    again = await found(lab, "c-1")
+    assert again["attempts"] == 2
+    anew = await lab.anew(busy[0], killed)
+    assert int(again["result"]) in (pids | {int(anew["pid"])}) - {killed}

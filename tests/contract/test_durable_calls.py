@@ -16,7 +16,7 @@ from tests.redis_server import RedisServer, running_redis
 from tests.waiting import until
 from wow_ray.adapters.postgres.durable_calls import PostgresDurableCalls
 from wow_ray.adapters.redis.durable_calls import RedisDurableCalls
-from wow_ray.ports.durable_calls import CallAudit, DurableCalls
+from wow_ray.ports.durable_calls import DurableCalls
 from wow_ray.testing.contract import CallsHarness, DurableCallsContract
 from wow_ray.testing.contract.memory import MemoryHarness
 
@@ -29,6 +29,7 @@ class InMemory:
     def __init__(self, memory: MemoryHarness) -> None:
         self._memory = memory
         self.calls = memory.client.calls
+        self.ledger = memory.client.ledger
 
     def another(self) -> DurableCalls:
         """Give the same store anew."""
@@ -52,6 +53,7 @@ class OnPostgres:
         self._postgres = postgres
         self._stack = stack
         self.calls = postgres.client.calls
+        self.ledger = postgres.client.ledger
 
     def another(self) -> DurableCalls:
         """Give the same store on connections of its own."""
@@ -73,8 +75,9 @@ class OnRedis:
 
     transactions = False
 
-    def __init__(self, url: str, audit: CallAudit, stack: AsyncExitStack) -> None:
-        self._url, self._audit, self._stack = url, audit, stack
+    def __init__(self, url: str, memory: MemoryHarness, stack: AsyncExitStack) -> None:
+        self._url, self._audit, self._stack = url, memory.store.call_audit(), stack
+        self.ledger = memory.client.ledger
         self._context = f"shop-{secrets.token_hex(4)}"
         self.calls = self.another()
 
@@ -146,4 +149,4 @@ class TestRedisDurableCalls(DurableCallsContract):
     async def store(self, redis: RedisServer, memory: MemoryHarness) -> AsyncIterator[CallsHarness]:
         """Give an empty store on Redis."""
         async with AsyncExitStack() as stack:
-            yield OnRedis(redis.url, memory.store.call_audit(), stack)
+            yield OnRedis(redis.url, memory, stack)

@@ -53,11 +53,11 @@ class Paid(BaseModel):
 class Server:
     """A Postgres of a test's own, at one address across kills and restarts."""
 
-    def __init__(self, place: Path) -> None:
-        """Start nothing yet; `place` is a folder of its own."""
+    def __init__(self, place: Path, connections: int = 60) -> None:
+        """Start nothing yet; `place` is a folder of its own, `connections` are all there may be."""
         quiet = {"log_min_messages": "fatal", "log_checkpoints": "off", "synchronous_commit": "on"}
         self._postgres = EmbeddedPostgres(
-            place / "state", port=free_port(), durable=False, conf={**quiet, "max_connections": "60"}
+            place / "state", port=free_port(), durable=False, conf={**quiet, "max_connections": str(connections)}
         )
 
     @property

@@ -374,3 +374,26 @@ def test_a_result_needs_an_annotation() -> None:
     with pytest.raises(DefinitionError, match="says not what it returns"):
         return_hint(_nothing)
     assert return_hint(function) is type(None)
+
+
+@dataclass
+class Nested:
+    """As deep as somebody makes it; its own text fails."""
+
+    inner: Nested | None = None
+
+    def __repr__(self) -> str:
+        """Fail, as such texts do."""
+        raise OSError("no text")
+
+
+def test_what_is_nested_without_end_is_refused_in_words() -> None:
+    """S75: neither a RecursionError nor what the value's own text raises comes out."""
+    codec, value = Codec(Nested), Nested()
+    for _ in range(5_000):
+        value = Nested(value)
+    with pytest.raises(CannotTravelError, match=r"nested too deeply|cannot travel"):
+        codec.write(value)
+    value.inner = value
+    with pytest.raises(CannotTravelError, match=r"repr raises OSError|nested too deeply"):
+        codec.write(value)

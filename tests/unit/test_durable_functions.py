@@ -17,8 +17,10 @@ from wow_ray import (
     CannotTravelError,
     Category,
     CommandBusyError,
+    DefinitionError,
     Durable,
     NotConnectedError,
+    SettingsError,
     UnrecoverableHandlingError,
     WaitTimeoutError,
     current_call,
@@ -499,3 +501,80 @@ async def test_where_the_app_is_not_connected_nothing_is_called() -> None:
     with pytest.raises(NotConnectedError):
         await grant.submit(1, Decimal(1))
     assert not world.calls
+
+
+async def test_the_host_says_more_or_less_of_one_function() -> None:
+    """C1, S79: in place of the declaration, by name; the others stay as they are declared."""
+    host = {"functions": {"odd": {"max_retries": 2, "initial_delay": "20s", "timeout": "3s"}}}
+    async with Scenario(app, settings=host) as running:
+        world.begin(running)
+        await odd.submit(1)
+        await running.advance("10m")
+        assert world.times == [0, 20, 40]
+        (row,) = await running.calls(CallState.EXHAUSTED)
+        assert row.reason is CallReason.BUDGET_SPENT
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"od": {"max_retries": 2}}, "did you mean 'odd'"),
+        ({"odd": {"max_retries": 0}}, "functions.odd.max_retries"),
+        ({"odd": {"retries": 2}}, "is no setting; did you mean"),
+        ({"odd": {"initial_delay": "20s", "max_delay": "10s"}}, "initial_delay (20s) is above max_delay (10s)"),
+        ({"odd": {"max_delay": "400d"}}, "at most 366 days"),
+        ({"odd": {"timeout": 5}}, "timeout"),
+        ({"odd": 5}, "it is a section"),
+        (5, "a section of names"),
+    ],
+)
+def test_what_the_host_cannot_mean_is_refused_at_start(given: Any, text: str) -> None:  # noqa: ANN401 - as somebody might write it
+    """C4, S79: with the setting's name."""
+    with pytest.raises(SettingsError) as refused:
+        Scenario(app, settings={"functions": given})
+    assert text in refused.value.message
+
+
+async def test_a_budget_lowered_meanwhile_is_spent_and_not_said_to_have_crashed() -> None:
+    """C1: four calls were made under the declaration; the host now gives three."""
+    async with Scenario(app) as running:
+        world.begin(running)
+        await odd.submit(1)
+        await running.advance("35s")
+        assert len(world.calls) == 4
+    host = {"functions": {"odd": {"max_retries": 2}}}
+    async with Scenario(app, memory=running.memory, clock=running.clock, settings=host) as again:
+        world.begin(again)
+        await again.advance("1m")
+        (row,) = await again.calls(CallState.EXHAUSTED)
+        assert (row.reason, row.attempts) == (CallReason.BUDGET_SPENT, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"key": "k" * 513}, "513 are given"),
+        ({"key": ""}, "from 1 to 512 bytes"),
+        ({"key": "a\x00b"}, "NUL"),
+        ({"key": "\ud800"}, "lone surrogate"),
+        ({"key": 5}, "it is a text"),
+        ({"headers": {"a": 1}}, "the header 'a' is 1"),
+        ({"headers": {"a": "\x00"}}, "the header 'a'"),
+        ({"headers": {"": "x"}}, "a header's name"),
+        ({"headers": {"a": "x" * 8_001}}, "8,001 are given"),
+        ({"headers": ["a"]}, "a dictionary of texts"),
+    ],
+)
+def test_what_no_store_keeps_is_refused_where_it_is_written(given: dict[str, Any], text: str) -> None:
+    """S71, S75: alike whatever store calls lie in, by the option's name; an empty header is one."""
+    with pytest.raises(DefinitionError) as refused:
+        grant.options(**given)
+    assert text in refused.value.message
+    grant.options(key="k" * 512, headers={"a": "", "b": "ü"})
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "yes", Durable])
+def test_durable_is_true_or_says_how(wrong: Any) -> None:  # noqa: ANN401 - as somebody might write it
+    """F2: anything else would be taken for the default by accident."""
+    with pytest.raises(DefinitionError, match="durable="):
+        App("calls").retryable(durable=wrong)

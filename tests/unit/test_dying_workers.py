@@ -14,9 +14,12 @@ from wow_ray.testing import VirtualClock
 from wow_ray.testing.clock import at_rest
 
 
-@pytest.mark.parametrize("amount", [Decimal("0.10"), Decimal(-1)])
-async def test_a_worker_may_die_anywhere(amount: Decimal) -> None:
-    """S103: at every await between claim and end, of a call that succeeds in the end and of one that never does."""
+@pytest.mark.parametrize("amounts", [("0.10",), ("-1",), ("0.10", "-1", "0.20")])
+async def test_a_worker_may_die_anywhere(amounts: tuple[str, ...]) -> None:
+    """S103: at every await between claim and end, of calls that succeed in the end and of such that never do.
+
+    Alone and of several that are claimed together and end together.
+    """
     clock = VirtualClock()
     calls = MemoryStore("dying", clock, slots=1).client_stores().calls
 
@@ -29,6 +32,6 @@ async def test_a_worker_may_die_anywhere(amount: Decimal) -> None:
         raise AssertionError("it does not come to an end")
 
     places = 0
-    while await die_at(places + 1, calls, clock, 10.0, wait, amount):
+    while await die_at(places + 1, calls, clock, 10.0, wait, [Decimal(amount) for amount in amounts]):
         places += 1
     assert places >= 12

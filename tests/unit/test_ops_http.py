@@ -491,8 +491,10 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     pages = [f"/api/v1/{each}" for each in ("overview", "partitions", "subscriptions", "parked", "audit", "events")]
     pages += [group, f"{group}/pauses", f"{group}/settings", f"{rows}/events"]
     pages += ["/api/v1/parked/groups", "/api/v1/parked/count"]
-    bulk = "/api/v1/parked/bulk"
-    pages += [f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}", "{batch_id}/stop")]
+    for bulk in ("/api/v1/parked/bulk", "/api/v1/calls/bulk"):
+        pages += [f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}", "{batch_id}/stop")]
+    function = "/api/v1/functions/{name}"
+    pages += ["/api/v1/functions", f"{function}/pauses", f"{function}/pause", f"{function}/resume"]
     commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")]
     commands += [f"{group}/{verb}" for verb in ("pause", "reset", "resume")]
     commands += ["/api/v1/partitions/scale"]

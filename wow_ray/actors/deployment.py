@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
+from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR, Fleet, callers_of
 from wow_ray.actors.getting_ready import REPLACED, GettingReady
 from wow_ray.actors.program import LOOK, Program, Standing, why
 from wow_ray.actors.site import Control, Site
@@ -110,10 +110,10 @@ class Deployment:
 
     async def _running(self, control: Control, plan: Plan) -> Plan:
         """Wait until everybody owns what the plan names; follows plans of other numbers of partitions."""
-        began = self._clock.monotonic()
+        began, callers = self._clock.monotonic(), sorted(callers_of(self._program.site.callers))
         while True:
             plan = await self._still_ours(control, plan)
-            found = await self._program.asked((SUPERVISOR, LEDGER, *plan.partitions))
+            found = await self._program.asked((SUPERVISOR, LEDGER, *callers, *plan.partitions))
             late = {name: each for name, each in found.items() if not self._is_whole(name, each)}
             if not late:
                 return plan
@@ -149,6 +149,8 @@ class Deployment:
         await asyncio.gather(*(self._fleet.start(name) for name in late.keys() - there))
         for name, found in late.items():
             if found is not None and not self._program.runs_in(found) and not found.get("slots"):
+                if name.startswith(CALLER):  # its calls end first
+                    await self._fleet.drain(name, DRAIN)
                 await self._fleet.end(name)
 
     async def _left(self, control: Control, names: AbstractSet[str]) -> None:

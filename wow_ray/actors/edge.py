@@ -18,8 +18,9 @@ from ray._private.state import actors as actor_states
 from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError
 
+from wow_ray.actors.caller import CallerActor
 from wow_ray.actors.calling import CallActor
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR
+from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR
 from wow_ray.actors.isolation import Reply, Told, WorkerGoneError, processor_of
 from wow_ray.actors.ledger import LedgerActor
 from wow_ray.actors.partition import PartitionActor
@@ -50,6 +51,8 @@ _LASTING: Mapping[str, Any] = {
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     # One node that is lost takes as few of them as can be.
     "partition": {**_LASTING, "scheduling_strategy": "SPREAD"},
+    # Does what anybody does who is free, so one that is lost is nobody's trouble; spread, since it may take a core.
+    "caller": {**_LASTING, "scheduling_strategy": "SPREAD"},
     SUPERVISOR: _LASTING,
     LEDGER: _LASTING,
     # Belongs to its partition and ends with it. Not restarted by Ray: the pool starts another one, and a death is told
@@ -98,6 +101,8 @@ class RayFleet:
             put_on(SupervisorActor, SUPERVISOR).options(**lasting).remote(self.site, self)
         elif actor == LEDGER:
             put_on(LedgerActor, LEDGER).options(**lasting).remote(self.site, self)
+        elif actor.startswith(CALLER):
+            put_on(CallerActor, "caller").options(**lasting).remote(actor, self.site)
         else:
             lasting["num_cpus"] = self.cpus
             put_on(PartitionActor, "partition").options(**lasting).remote(actor, self.site, RayHire(self.site), self)

@@ -8,6 +8,14 @@ from typing import Any, Protocol
 SUPERVISOR, LEDGER = "supervisor", "ledger"
 """The names of the two small actors; a partition's actor has the partition's name."""
 
+CALLER = "calls/"
+"""How the names begin of those that run durable calls and nothing else: no partition's can, since no context's can."""
+
+
+def callers_of(count: int) -> frozenset[str]:
+    """Name so many of them."""
+    return frozenset(f"{CALLER}{place}" for place in range(count))
+
 
 class Steering(Protocol):
     """What a partition's actor asks and tells the supervisor; one that is away is no error."""
@@ -25,7 +33,7 @@ class Fleet(Protocol):
     """Starting, asking and ending actors. An actor that is away, being restarted or unknown is no error here."""
 
     async def start(self, actor: str) -> None:
-        """Have an actor of that name: `SUPERVISOR`, `LEDGER`, or a partition's; one that is there stays."""
+        """Have an actor of that name: `SUPERVISOR`, `LEDGER`, a caller's or a partition's; one that is there stays."""
         ...
 
     async def status(self, actor: str, patience: float) -> Mapping[str, Any] | None:

@@ -16,6 +16,7 @@ from wow_ray.ports.ledger import Ledger
 from wow_ray.ports.overview import Overview
 from wow_ray.ports.pauses import Pauses
 from wow_ray.ports.plans import Plans
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.service import Service
 
@@ -71,6 +72,11 @@ class Site(Protocol):
         """What differs when anything of this program does, also under the same release."""
         ...
 
+    @property
+    def callers(self) -> int:
+        """How many actors run durable calls and nothing else; 0 = the partitions run them."""
+        ...
+
     def clock(self) -> Clock:
         """Give the process's time."""
         ...
@@ -90,6 +96,10 @@ class Site(Protocol):
         self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None
     ) -> AbstractAsyncContextManager[Service]:
         """Run one partition, without looking for due rows; waits until nobody else owns its slots."""
+        ...
+
+    def durable_calls(self, name: str) -> AbstractAsyncContextManager[CallService]:
+        """Run durable calls under that lasting name."""
         ...
 
     def calling(self) -> AbstractAsyncContextManager[Calling]:

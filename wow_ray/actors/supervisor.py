@@ -1,4 +1,4 @@
-"""The actor that keeps the partitions' actors: it starts who is missing, replaces who hangs, ends who is not needed.
+"""The actor that keeps partitions and callers: it starts who is missing, replaces who hangs, ends who is not needed.
 
 It holds no truth. The plan is in the store, a partition takes its slots without being told, and a supervisor that was
 killed begins again by looking at both.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from wow_ray.actors.autoscaling import Autoscaling
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR, Fleet
+from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR, Fleet, callers_of
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
@@ -111,9 +111,10 @@ class SupervisorActor:
         plan = await control.plans.present()
         if plan is None or not self._is_ours(plan):
             return
-        there = await self._started(plan)
-        await asyncio.gather(*(self._looked_after(name) for name in plan.partitions))
-        others = there - plan.partitions.keys() - {SUPERVISOR, LEDGER}
+        callers = callers_of(self._site.callers)
+        there = await self._started(plan.partitions.keys() | callers)
+        await asyncio.gather(*(self._looked_after(name) for name in (*plan.partitions, *callers)))
+        others = there - plan.partitions.keys() - callers - {SUPERVISOR, LEDGER}
         now = self._clock.monotonic()
         self._strange = {name: self._strange.get(name, now) for name in others}
         await asyncio.gather(*(self._judged(name) for name in others))
@@ -133,9 +134,9 @@ class SupervisorActor:
             self._bounded = ceilings
             await self._directed({each: {"ceilings": ceilings} for each in plan.partitions})
 
-    async def _started(self, plan: Plan) -> frozenset[str]:
+    async def _started(self, wanted: Collection[str]) -> frozenset[str]:
         there = await self._fleet.names()
-        for name in plan.partitions.keys() - there:
+        for name in frozenset(wanted) - there:
             log.info("starting %s", name)
             await self._fleet.start(name)
         return there
@@ -154,7 +155,9 @@ class SupervisorActor:
         if found is None:  # Ray is starting it anew, or finds out that its node is gone
             return
         if not self._is_of_us(found):
-            if not found["slots"]:
+            if name.startswith(CALLER) and found["standing"] != "drained":
+                await self._fleet.drain(name, PATIENCE)
+            elif not found["slots"]:
                 await self._dismissed(name, "is of another program")
             return
         self._seen[name] = found
@@ -182,8 +185,10 @@ class SupervisorActor:
         """End an actor that no plan needs: it has nothing any more, or nothing has come for it for long.
 
         One that has never run may be rehearsing for the next plan, of whatever program; what a former supervisor has
-        left has run, or is known by the time.
+        left has run, or is known by the time. One that runs durable calls drains first.
         """
+        if name.startswith(CALLER):
+            await self._fleet.drain(name, PATIENCE)  # it goes on draining; the next round looks again
         try:
             found = await self._fleet.status(name, PATIENCE)
         except TimeoutError:

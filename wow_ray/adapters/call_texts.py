@@ -1,4 +1,4 @@
-"""Failures of durable calls as JSON, for stores that keep them in one field."""
+"""What stores of durable calls have in common: failures as JSON in one field, and how many calls go together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import json
 from dataclasses import asdict
 
 from wow_ray.failure import Category, Failure
+from wow_ray.policy.durable_call import NewCall
+
+MOST_TOGETHER = 2_000_000
+"""What calls may weigh that are stored in one statement: a payload is a million at most."""
 
 
 def failure_text(failure: Failure | None) -> str | None:
@@ -19,3 +23,8 @@ def failure_of(text: str | None) -> Failure | None:
         return None
     fields = json.loads(text)
     return Failure(**{**fields, "category": Category(fields["category"])})
+
+
+def weight_of(call: NewCall) -> int:
+    """Weigh a call: its characters, and what every call takes."""
+    return 2_000 + len(call.payload)

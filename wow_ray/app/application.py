@@ -204,7 +204,7 @@ class App(Functions):
             processors=tuple(self._processors.values()),
             providers=tuple(self._providers),
             classifiers=tuple(self._classifiers),
-            functions=self.functions(),
+            functions=self.functions({name: each.given() for name, each in settings.functions.items()}),
         )
         spec = replace(resolve(parts, settings, overridden), attached=self._attached)
         report_warnings(spec, self._reported)

@@ -109,7 +109,11 @@ class Client:
 
     def stored(self) -> None:
         """Have the worker of this process, if there is one, look for calls now."""
-        if self._told is not None:
+        if self._told is None:
+            return
+        if running_loop() is self.loop:  # without the write to a socket that wakes a loop from outside
+            self._told()
+        else:
             self.loop.call_soon_threadsafe(self._told)
 
     def refuse_blocking(self, name: str) -> None:

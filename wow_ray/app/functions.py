@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from wow_ray.durations import Duration
@@ -16,6 +16,7 @@ from wow_ray.retryable.decorator import Decorator, retryable
 from wow_ray.retryable.door import Door
 from wow_ray.retryable.durable import Durable
 from wow_ray.retryable.durable_function import DurableFunction
+from wow_ray.retryable.host import refuse_unknown
 from wow_ray.retryable.neutral import MISSING
 from wow_ray.retryable.options import DEFAULT_ATTEMPTS
 from wow_ray.retryable.target import innermost
@@ -32,9 +33,16 @@ class Functions(ABC):
     def _door(self) -> Door:
         """Give the open connection; raises `NotConnectedError`."""
 
-    def functions(self) -> tuple[StoredFunction, ...]:
-        """Give the durable functions for workers; raises `DefinitionError` for what turns out wrong only now."""
-        return tuple(each.for_workers() for each in dict.fromkeys(self._functions.values()))
+    def functions(self, host: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[StoredFunction, ...]:
+        """Give the durable functions for workers, with what the `host` sets for them by name.
+
+        Raises `DefinitionError` for what turns out wrong only now, `SettingsError` for settings of nobody.
+        """
+        names = {name: each.declared.name for name, each in self._functions.items()}
+        refuse_unknown(host or {}, names)
+        given = {names[key]: values for key, values in (host or {}).items()}
+        made = dict.fromkeys(self._functions.values())
+        return tuple(each.for_workers(given.get(each.declared.name)) for each in made)
 
     @overload
     def retryable(
@@ -108,6 +116,8 @@ class Functions(ABC):
             waits = {"initial_backoff": initial_backoff, "multiplier": multiplier, "max_backoff": max_backoff}
             return in_process(max_attempts=calls, **waits, include=include, exclude=exclude, recover=recover)
         _refuse(recover, "with durable= write fallback=, which is called at the very end, in place of recover=")
+        if durable is not True and not isinstance(durable, Durable):
+            raise DefinitionError(f"durable={durable!r} is neither True nor Durable(...), nor False", "WOW-F2")
         plan = (max_attempts, initial_backoff, multiplier, max_backoff, include, exclude)
         given = Given(durable, name, aliases, *plan, fallback, raise_error, default, priority, concurrency)
         return lambda function: self._declared(declare(function, given, self._door))

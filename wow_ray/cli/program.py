@@ -14,6 +14,7 @@ from wow_ray.cli.calls import calls
 from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
+from wow_ray.cli.functions import functions
 from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.parked import parked
@@ -46,6 +47,7 @@ program.add_typer(subscriptions, name="subscriptions")
 program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")
 program.add_typer(calls, name="calls")
+program.add_typer(functions, name="functions")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

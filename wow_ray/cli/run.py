@@ -86,7 +86,15 @@ def run(
             refuse_two_stores(found, data_dir)
             database = home.database(spec.context, found, data_dir)
             folder = None if home.server is None else home.server.state_dir
-            site = AppSite(target, spec.context, FOREGROUND, folder, whole(settings), going_on(returning))
+            site = AppSite(
+                target,
+                spec.context,
+                FOREGROUND,
+                folder,
+                whole(settings),
+                going_on(returning),
+                callers_wanted(spec, found),
+            )
             plan = Running(site, spec, found, database, partitions or found.partitions, as_json)
             vitals = _run(plan, home, debug=debug)
     finally:
@@ -98,6 +106,11 @@ def run(
 def going_on(returning: Returning | None) -> Literal["stored", "end"] | None:
     """Give where a group goes on that was away, in the runtime's words."""
     return None if returning is None else "stored" if returning is Returning.STORED else "end"
+
+
+def callers_wanted(spec: AppSpec, settings: Settings) -> int:
+    """Give how many actors run durable calls and nothing else: none where there are no functions to call."""
+    return settings.calls.actors if spec.functions else 0
 
 
 def whole(path: Path | None) -> Path | None:

@@ -15,17 +15,20 @@ from wow_ray.cluster import (
     SystemClock,
     at_hand,
     checked,
+    connect,
     database_of,
     modules,
+    open_calls,
     open_control,
     open_service,
-    rehearsed,
     settings_of,
 )
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.policy.plan import Reading
 from wow_ray.runtime.assembly import reading
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
+from wow_ray.runtime.rehearsal import rehearse
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings
 
@@ -35,8 +38,8 @@ class AppSite:
     """`actors.site.Site` for an import string.
 
     `data_dir` is the folder of the private server, `settings` the file in place of `wow-ray.toml`, `returning` says
-    where a group goes on that was away; `edition` as in the protocol. The address of a server of yours is in each
-    process's own environment.
+    where a group goes on that was away, `callers` how many actors run durable calls and nothing else; `edition` as in
+    the protocol. The address of a server of yours is in each process's own environment.
     """
 
     target: str
@@ -45,6 +48,7 @@ class AppSite:
     data_dir: Path | None = None
     settings: Path | None = None
     returning: Literal["stored", "end"] | None = None
+    callers: int = 0
     edition: str = ""
 
     def clock(self) -> SystemClock:
@@ -60,8 +64,10 @@ class AppSite:
 
     async def rehearse(self) -> Reading:
         """See the protocol."""
-        spec, settings, database = self._found()
-        await rehearsed(spec, settings, database, self.returning)
+        spec, _, database = self._found()
+        with at_hand(await checked(database)):
+            async with connect(load_app(self.target).app, None) as client:
+                await rehearse(spec, client, self.returning)
         return reading(spec)
 
     @asynccontextmanager
@@ -77,7 +83,15 @@ class AppSite:
             returning=self.returning,
             elsewhere=elsewhere,
             release=self.release,
+            calls=self.callers == 0,
         ) as service:
+            yield service
+
+    @asynccontextmanager
+    async def durable_calls(self, name: str) -> AsyncIterator[CallService]:
+        """See the protocol."""
+        spec, settings, database = self._found()
+        async with open_calls(spec, settings, database, name) as service:
             yield service
 
     @asynccontextmanager

@@ -17,6 +17,7 @@ import typer
 
 from wow_ray.actors.connecting import connected, files_of_program, is_local
 from wow_ray.actors.deployment import Deployment
+from wow_ray.actors.fleet import callers_of
 from wow_ray.cli.dev import Returning
 from wow_ray.cli.loading import load_app
 from wow_ray.cli.logs import log_to_stderr
@@ -29,7 +30,7 @@ from wow_ray.cli.options import (
     Where,
     named,
 )
-from wow_ray.cli.run import going_on, whole
+from wow_ray.cli.run import callers_wanted, going_on, whole
 from wow_ray.cli.run_site import AppSite
 from wow_ray.cli.shown import console, document, say, times
 from wow_ray.cluster import Database, database_of, migrated, open_control, settings_of
@@ -74,7 +75,15 @@ def up(
             "WOW_RAY_POSTGRES_DSN_FILE, here and on the nodes",
             "WOW-USAGE",
         )
-    site = AppSite(target, spec.context, checked_release(release), None, as_on_nodes(settings), going_on(returning))
+    site = AppSite(
+        target,
+        spec.context,
+        checked_release(release),
+        None,
+        as_on_nodes(settings),
+        going_on(returning),
+        callers_wanted(spec, found),
+    )
     with _results_only(as_json), connected(Path.cwd(), quiet=not debug, lasting=True):
         stated = settings_of(loaded, settings, environ={})
         site = replace(site, edition=edition_of(site, stated, files_of_program()))
@@ -85,9 +94,12 @@ def up(
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None  # SIGTERM ends it as Ctrl-C does
     if as_json:
-        document({"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)})
+        told = {"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)}
+        document(told | {"callers": sorted(callers_of(site.callers))})
     else:
-        console().print(f"{spec.context} is up: {times(len(plan.partitions), 'partition')} of release {plan.release}")
+        beside = f" and {times(site.callers, 'caller')}" if site.callers else ""
+        parts = times(len(plan.partitions), "partition")
+        console().print(f"{spec.context} is up: {parts}{beside} of release {plan.release}")
 
 
 def checked_release(release: str) -> str:

@@ -3,6 +3,14 @@
 from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView
 from wow_ray.ops.calling import CallOperations, CallQuery
 from wow_ray.ops.commands import Command
+from wow_ray.ops.functions import (
+    FunctionList,
+    FunctionOperations,
+    FunctionPauseAnswer,
+    FunctionPauseList,
+    FunctionPauseView,
+    FunctionView,
+)
 from wow_ray.ops.known import Known
 from wow_ray.ops.live_views import LiveGroup, LivePart, LivePartition, LivePause
 from wow_ray.ops.operations import Operations, ParkedQuery
@@ -21,6 +29,12 @@ __all__ = [
     "CallView",
     "Command",
     "Count",
+    "FunctionList",
+    "FunctionOperations",
+    "FunctionPauseAnswer",
+    "FunctionPauseList",
+    "FunctionPauseView",
+    "FunctionView",
     "GroupView",
     "Known",
     "LiveGroup",

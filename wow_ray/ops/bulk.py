@@ -1,4 +1,4 @@
-"""Commands on many parked aggregates: frozen at what was seen, a few tried first, few at once, stopped when they fail.
+"""Commands on many rows: frozen at what was seen, a few tried first, few at once, stopped when they fail.
 
 A preview freezes the rows a filter finds, each with its etag: what is parked later is not among them, and what has
 changed by its turn is left alone (P12, S86). Started, the first three are resumed and followed; when they fail alike
@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from wow_ray.errors import ConflictError, NotFoundError, OperationError, WowError
 from wow_ray.ops.commands import Command, check_command
 from wow_ray.ops.finding import ParkedQuery
 from wow_ray.ops.operations import Operations
 from wow_ray.ops.plain import View
-from wow_ray.ops.views import Applied, ParkedView
+from wow_ray.ops.views import Applied, ErrorView, ParkedView
 from wow_ray.policy.parked import OPEN, State, Verb
 
 log = logging.getLogger("wow_ray.ops")
@@ -54,8 +55,23 @@ class Stage(StrEnum):
     STOPPED = "stopped"
 
 
+class Row(Protocol):
+    """What a batch has to know of each of its rows."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def error(self) -> ErrorView | None:
+        """What it failed with last."""
+
+
+R = TypeVar("R", bound=Row)
+
+
 @dataclass(slots=True)
-class Batch(View):
+class Batch(View, Generic[R]):
     """One batch. Of the frozen `rows`, `recovered` ended well, `failed` stopped again, `changed` were left alone.
 
     `under_way` were asked for and have not ended within half a minute. `more`: the filter found more than are frozen.
@@ -63,7 +79,7 @@ class Batch(View):
 
     id: str
     verb: Verb
-    rows: tuple[ParkedView, ...]
+    rows: tuple[R, ...]
     more: bool
     seen_at: datetime
     stage: Stage = Stage.PREVIEW
@@ -88,37 +104,37 @@ class Batch(View):
         return self.stage in {Stage.DONE, Stage.STOPPED}
 
 
-class Batches:
-    """The batches of one program that serves operators."""
+class Batches(ABC, Generic[R]):
+    """The batches of one kind of rows, of one program that serves operators."""
+
+    gone: ClassVar[str]
+    """What is said of a batch that there is not."""
 
     def __init__(self, opening: Opening) -> None:
         """Work with whatever operations are open by then."""
-        self._opening = opening
-        self._batches: dict[str, Batch] = {}
+        self.opening = opening
+        self._batches: dict[str, Batch[R]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def preview(self, query: ParkedQuery, verb: Verb) -> Batch:
-        """Freeze what a filter finds now; nothing is asked for yet. Raises `OperationError`."""
-        if verb not in VERBS:
-            raise OperationError(f"a batch may {' or '.join(sorted(VERBS))}, not {verb.value}")
-        operations = await self._opening()
-        states = query.states & OPEN
-        page = await operations.parked(replace(query, states=states, after=None, limit=MOST))
-        batch = Batch(operations.new_id(), verb, page.rows, page.next is not None, operations.clock.now())
+    @abstractmethod
+    async def one(self, batch: Batch[R], row: R) -> None:
+        """Command one row as it was seen, follow what becomes of it, and count that."""
+
+    def keep(self, batch: Batch[R]) -> Batch[R]:
+        """Keep a batch in mind; nothing is asked for yet."""
         self._batches[batch.id] = batch
         for old in [each for each in self._batches if each not in self._tasks][:-KEPT]:
             del self._batches[old]
         return batch
 
-    def batch(self, batch_id: str) -> Batch:
+    def batch(self, batch_id: str) -> Batch[R]:
         """Give a batch; raises `NotFoundError`."""
         batch = self._batches.get(batch_id)
         if batch is None:
-            text = f"there is no batch {batch_id!r} in this process; what one asked for is in the audit"
-            raise NotFoundError(f"{text}, the rest is still parked")
+            raise NotFoundError(self.gone.format(batch_id))
         return batch
 
-    def start(self, batch_id: str, command: Command) -> Batch:
+    def start(self, batch_id: str, command: Command) -> Batch[R]:
         """Begin, once: twice is as good as once. Raises `NotFoundError`, and `OperationError` without a reason."""
         batch = self.batch(batch_id)
         check_command(command)
@@ -130,11 +146,11 @@ class Batches:
             task.add_done_callback(lambda _: self._tasks.pop(batch.id, None))
         return batch
 
-    def stop(self, batch_id: str, actor: str) -> Batch:
+    def stop(self, batch_id: str, actor: str) -> Batch[R]:
         """Ask for nothing more; what was asked for goes on."""
         batch = self.batch(batch_id)
         if not batch.ended:
-            _stop(batch, f"{actor} stopped it")
+            stopped(batch, f"{actor} stopped it")
         return batch
 
     async def close(self) -> None:
@@ -144,10 +160,10 @@ class Batches:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, batch: Batch) -> None:
+    async def _run(self, batch: Batch[R]) -> None:
         """Try the first few, then the others, few at a time."""
         try:
-            await asyncio.gather(*(self._one(batch, row) for row in batch.rows[:CANARY]))
+            await asyncio.gather(*(self.one(batch, row) for row in batch.rows[:CANARY]))
             if not batch.ended:
                 batch.stage = Stage.RUNNING
                 rest = iter(batch.rows[CANARY:])
@@ -156,21 +172,36 @@ class Batches:
                 batch.stage = Stage.DONE
         except Exception:
             log.exception("batch %s ended unforeseen", batch.id)
-            _stop(batch, "something unforeseen; see the log of the process that serves this")
+            stopped(batch, "something unforeseen; see the log of the process that serves this")
 
-    async def _some(self, batch: Batch, rows: Iterator[ParkedView]) -> None:
+    async def _some(self, batch: Batch[R], rows: Iterator[R]) -> None:
         """Take rows of an iterator that others take of, too, until there are none, or the batch stops."""
         for row in rows:
             if batch.ended:
                 return
-            await self._one(batch, row)
+            await self.one(batch, row)
 
-    async def _one(self, batch: Batch, row: ParkedView) -> None:
+
+class ParkedBatches(Batches[ParkedView]):
+    """The batches of parked aggregates."""
+
+    gone = "there is no batch {!r} in this process; what one asked for is in the audit, the rest is still parked"
+
+    async def preview(self, query: ParkedQuery, verb: Verb) -> Batch[ParkedView]:
+        """Freeze what a filter finds now; nothing is asked for yet. Raises `OperationError`."""
+        if verb not in VERBS:
+            raise OperationError(f"a batch may {' or '.join(sorted(VERBS))}, not {verb.value}")
+        operations = await self.opening()
+        states = query.states & OPEN
+        page = await operations.parked(replace(query, states=states, after=None, limit=MOST))
+        return self.keep(Batch(operations.new_id(), verb, page.rows, page.next is not None, operations.clock.now()))
+
+    async def one(self, batch: Batch[ParkedView], row: ParkedView) -> None:
         """Command one row as it was seen, and follow what becomes of it."""
         batch.asked += 1
         command = Command(batch.actor, batch.reason, f"{batch.id}:{row.id}", row.etag)
         try:
-            operations = await self._opening()
+            operations = await self.opening()
             if batch.verb is Verb.SKIP_ONE:
                 answer = await operations.skip(row.id, command, only=True)
             else:
@@ -179,14 +210,14 @@ class Batches:
             batch.changed += 1
             return
         except WowError as error:
-            _stop(batch, error.message)
+            stopped(batch, error.message)
             return
         if not isinstance(answer, Applied):
             batch.under_way += 1
             return
         await self._followed(batch, operations, row)
 
-    async def _followed(self, batch: Batch, operations: Operations, row: ParkedView) -> None:
+    async def _followed(self, batch: Batch[ParkedView], operations: Operations, row: ParkedView) -> None:
         """Wait for the end of what was begun, and count it; stop the batch when several in a row fail alike."""
         until = operations.clock.monotonic() + FOLLOW
         while True:
@@ -199,7 +230,7 @@ class Batches:
             if state in {State.PARKED, State.EXHAUSTED}:
                 batch.failed += 1
                 batch.recent.append("" if now.error is None else now.error.fingerprint)
-                _judge(batch, now)
+                judge(batch, now)
                 return
             if operations.clock.monotonic() >= until:
                 batch.under_way += 1
@@ -207,14 +238,14 @@ class Batches:
             await operations.clock.sleep(LOOK_AGAIN)
 
 
-def _judge(batch: Batch, row: ParkedView) -> None:
+def judge(batch: Batch[R], row: R) -> None:
     """Stop when the last few failed alike, or all there were at first."""
     enough = min(CANARY, len(batch.rows))
     marks = list(batch.recent)
     if row.error is not None and len(marks) >= enough and len(set(marks)) == 1 and marks[0]:
-        _stop(batch, f"{enough} in a row stopped again with {row.error.type}: the cause is not gone")
+        stopped(batch, f"{enough} in a row stopped again with {row.error.type}: the cause is not gone")
 
 
-def _stop(batch: Batch, why: str) -> None:
+def stopped(batch: Batch[R], why: str) -> None:
     """Ask for nothing more."""
     batch.stage, batch.why = Stage.STOPPED, why

@@ -29,6 +29,8 @@ class Known:
     """Whether the group handles or folds events of this (group, aggregate, type)."""
     settings: Mapping[str, tuple[SettingView, ...]] = field(default_factory=dict)
     """What each subscription runs under; empty where only the store was asked."""
+    functions: tuple[str, ...] = ()
+    """The durable functions, by their present names; empty where only the store was asked."""
 
     @classmethod
     def of_app(cls, spec: AppSpec) -> Known:
@@ -43,6 +45,7 @@ class Known:
             {name: frozenset(each.subscription for each in group.handlers) for name, group in groups.items()},
             wants,
             {each.subscription: settings_of(each) for each in spec.handlers()},
+            tuple(each.subscription for each in spec.functions),
         )
 
     @classmethod

@@ -12,6 +12,7 @@ from wow_ray.ops.commands import Command, Commanding
 from wow_ray.ops.effective import SettingView
 from wow_ray.ops.finding import MOST_LISTED, Finding, ParkedQuery, is_unstorable
 from wow_ray.ops.finding_views import ActionPage, ActionView, AlikeView, EventView
+from wow_ray.ops.functions import FunctionOperations
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
@@ -59,6 +60,9 @@ class Operations:
         self._reports = client.reports
         self.calls = CallOperations(client.calls, new_id)
         """What may be done about durable calls."""
+        declared = () if known is None else known.functions
+        self.functions = FunctionOperations(client.calls, client.function_pauses, new_id, declared)
+        """What may be done about durable functions."""
         self.clock = clock
         self.new_id = new_id
         self._finding = Finding(client.ledger, client.reader, overview)
@@ -146,6 +150,7 @@ class Operations:
         heard = heard_of(snapshot, await self._reports.present())
         seen = status_view(self.context, snapshot, await self._ledger.counts(), heard)
         stopped = {pause.group for pause in await self._pauses.present() if pause.reason in STOPS}
+        stopped |= {f"calls of {one.function}" for one in (await self.functions.listed()).functions if one.pauses}
         seen = replace(seen, paused=tuple(sorted(stopped)))
         plan = None if self._plans is None else await self._plans.present()
         if plan is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 
 from wow_ray.failure import Failure
 from wow_ray.policy.durable_call import CallReason, CallRow, CallState, Fallback
@@ -100,39 +100,20 @@ class Written:
 
 def written(row: CallRow, ending: Ending) -> Written:
     """Give what an ending of the claim that `row` shows is stored as."""
-    base = Written(
-        id=row.id,
-        token=row.token or "",
-        state=CallState.WAITING,
-        after=None,
-        attempts=row.attempts,
-        spent=row.spent,
-        busy=row.busy,
-        fallbacks=row.fallbacks,
-        fallback=row.fallback,
-        aside=False,
-        result=None,
-        reason=None,
-        note="",
-        failure=row.failure,
-        fallback_failure=row.fallback_failure,
-        first_cause=row.first_cause,
-    )
     match ending:
         case Succeeded(result):
-            return replace(base, state=CallState.SUCCEEDED, result=result)
+            return _of(row, CallState.SUCCEEDED, result=result)
         case Again(after, failure):
-            return _failed(replace(base, after=after), failure)
+            return _of(row, CallState.WAITING, failure, after=after)
         case Busy(after, failure):
-            return _failed(replace(base, after=after, spent=row.spent - 1, busy=row.busy + 1), failure)
+            return _of(row, CallState.WAITING, failure, after=after, spent=row.spent - 1, busy=row.busy + 1)
         case Uncharged(after, note, failure, aside):
-            back = _given_back(replace(base, after=after, note=note, aside=aside), row)
-            return back if failure is None else _failed(back, failure)
+            back = _given_back(row)
+            return _of(row, CallState.WAITING, failure, after=after, note=note, aside=aside, **back)
         case FallBack(reason, failure):
-            begun = replace(base, state=CallState.RUNNING, reason=reason, fallback=Fallback.BEGUN, fallbacks=1)
-            return begun if failure is None else _failed(begun, failure)
+            return _of(row, CallState.RUNNING, failure, reason=reason, fallback=Fallback.BEGUN, fallbacks=1)
         case Exhausted():
-            return _exhausted(base, row, ending)
+            return _exhausted(row, ending)
         case _:
             assert_never(ending)
 
@@ -166,26 +147,40 @@ def applied(row: CallRow, change: Written, now: datetime) -> CallRow:
     )
 
 
-def _failed(change: Written, failure: Failure) -> Written:
-    return replace(change, failure=failure, first_cause=change.first_cause or failure)
+def _of(row: CallRow, state: CallState, failure: Failure | None = None, **changed: Any) -> Written:  # noqa: ANN401 - fields
+    """Give what is stored: what the row says, but for what has `changed`; without a failure, the one it had."""
+    kept: dict[str, Any] = {
+        "after": None,
+        "attempts": row.attempts,
+        "spent": row.spent,
+        "busy": row.busy,
+        "fallbacks": row.fallbacks,
+        "fallback": row.fallback,
+        "aside": False,
+        "result": None,
+        "reason": None,
+        "note": "",
+        "failure": failure or row.failure,
+        "fallback_failure": row.fallback_failure,
+        "first_cause": row.first_cause or failure,
+    }
+    return Written(row.id, row.token or "", state, **(kept | changed))
 
 
-def _given_back(change: Written, row: CallRow) -> Written:
+def _given_back(row: CallRow) -> dict[str, Any]:
     """Take the charge of the claim back; one for the fallback charged none of the calls, but one of its begins."""
     if row.fallback is Fallback.BEGUN:
-        return replace(change, fallbacks=row.fallbacks - 1, reason=row.reason)
-    return replace(change, attempts=row.attempts - 1, spent=row.spent - 1)
+        return {"fallbacks": row.fallbacks - 1, "reason": row.reason}
+    return {"attempts": row.attempts - 1, "spent": row.spent - 1}
 
 
-def _exhausted(base: Written, row: CallRow, ending: Exhausted) -> Written:
-    change = replace(
-        base,
-        state=CallState.EXHAUSTED,
-        reason=ending.reason,
-        note=ending.note,
-        fallback=ending.fallback,
-        fallback_failure=ending.fallback_failure,
-    )
+def _exhausted(row: CallRow, ending: Exhausted) -> Written:
+    changed: dict[str, Any] = {
+        "reason": ending.reason,
+        "note": ending.note,
+        "fallback": ending.fallback,
+        "fallback_failure": ending.fallback_failure,
+    }
     if ending.uncharged and row.fallback is not Fallback.BEGUN:
-        change = replace(change, attempts=row.attempts - 1, spent=row.spent - 1)
-    return change if ending.failure is None else _failed(change, ending.failure)
+        changed |= _given_back(row)
+    return _of(row, CallState.EXHAUSTED, ending.failure, **changed)

@@ -17,6 +17,9 @@ from wow_ray.policy.durable_endings import Written
 from wow_ray.policy.parked import Verb
 from wow_ray.ports.ledger import Intent, NewIntent
 
+NOTICE_OF = "call/"
+"""How the outbox of notices names what a fact is about, where that is a call: this, then its id."""
+
 VERBS = {"retry": Verb.RETRY_CALL, "cancel": Verb.CANCEL_CALL, "discard": Verb.DISCARD_CALL}
 """How what was asked is called in the audit."""
 
@@ -76,7 +79,7 @@ def outcome_of_call(row: CallRow) -> dict[str, Any]:
 
 
 class CallAudit(Protocol):
-    """Where requests on calls are kept for ever, for a store that keeps no audit itself."""
+    """Where requests on calls are kept for ever, and the outbox, for a store of calls that has neither itself."""
 
     async def known(self, request_id: str) -> Intent | None:
         """Give what is stored under a request, `None` = nothing."""
@@ -84,6 +87,10 @@ class CallAudit(Protocol):
 
     async def acted(self, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent:
         """Store a request with what came of it, unless something is stored under it; answers what is."""
+        ...
+
+    async def exhausted(self, calls: Sequence[tuple[str, int]]) -> None:
+        """Put into the outbox that these calls, by id and etag, wait for a person; once each."""
         ...
 
 
@@ -113,7 +120,8 @@ class DurableCalls(Protocol):
     async def finish(self, endings: Sequence[Written]) -> frozenset[str]:
         """Write how claims end, each where its token is still the row's; answers the ids of those that were lost.
 
-        All or nothing on an error; repeated after an unknown outcome it changes nothing, and calls them lost.
+        All or nothing on an error; repeated after an unknown outcome it changes nothing, and calls them lost. That a
+        call is exhausted is put into the outbox of notices, with kind `exhausted` (P13's kin).
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wow_ray.ports.durable_calls import DurableCalls
     from wow_ray.ports.event_log import EventStore, LogReader
+    from wow_ray.ports.function_pauses import FunctionPauses
     from wow_ray.ports.ledger import Ledger
     from wow_ray.ports.pauses import Pauses
     from wow_ray.ports.reports import Reports
@@ -39,3 +40,4 @@ class ClientStores:
     pauses: Pauses
     reports: Reports
     calls: DurableCalls
+    function_pauses: FunctionPauses

@@ -36,6 +36,10 @@ class Arguments:
         self._function = target.function
         self._signature = target.signature.replace(parameters=parameters)
         self._codecs = {each.name: self._codec(target, each) for each in parameters}
+        variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+        self._required = {
+            each.name for each in parameters if each.default is Parameter.empty and each.kind not in variadic
+        }
 
     @staticmethod
     def _codec(target: Target, parameter: Parameter) -> Codec:
@@ -89,7 +93,7 @@ class Arguments:
             return Unfit("the payload is no envelope of arguments", older=False)
         if version != VERSION:
             return Unfit(f"the payload has version {version}, this program knows {VERSION}", older=False)
-        if missing := sorted(self._required() - stored.keys()):
+        if missing := sorted(self._required - stored.keys()):
             return Unfit(f"cannot bind: {', '.join(missing)}", older=True)
         if unknown := sorted(stored.keys() - self._codecs.keys()):
             return Unfit(f"cannot bind: there is no parameter {', '.join(unknown)}", older=False)
@@ -101,11 +105,6 @@ class Arguments:
                 except CannotTravelError as error:
                     return Unfit(f"cannot bind: {name}: {error.message}", older=False)
         return BoundArguments(self._signature, OrderedDict(values))
-
-    def _required(self) -> set[str]:
-        variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-        parameters = self._signature.parameters.values()
-        return {each.name for each in parameters if each.default is Parameter.empty and each.kind not in variadic}
 
     @property
     def _named(self) -> str:

@@ -43,10 +43,13 @@ class Codec:
         try:
             text = self._adapter.dump_json(value, warnings="error")
             back = self._adapter.validate_json(text)
+            equal = same(value, back)
+        except RecursionError:
+            raise CannotTravelError(f"a {type(value).__qualname__} is nested too deeply to travel") from None
         except Exception as error:
             said = " ".join(str(error).split())[:300]
             raise CannotTravelError(f"{_shown(value)} cannot travel: {said}") from error
-        if not same(value, back):
+        if not equal:
             text_back = f"{_shown(value)} would come back as {_shown(back)}"
             raise CannotTravelError(f"{text_back}; annotate it with its own type, or pass what its annotation says")
         return text.decode()
@@ -70,7 +73,10 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001 - the author's own code; what is wrong is said without it
+        text = f"a value whose repr raises {type(error).__name__}"
     return f"{text if len(text) <= 64 else text[:60] + '…'} ({type(value).__qualname__})"  # noqa: PLR2004 - one line
 
 

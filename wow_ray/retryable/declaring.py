@@ -14,15 +14,11 @@ from wow_ray.policy.given import checked_count
 from wow_ray.retryable.arguments import result_codec
 from wow_ray.retryable.door import FindDoor
 from wow_ray.retryable.durable import Durable
-from wow_ray.retryable.durable_function import (
-    DurableFunction,
-    DurableMember,
-    DurableMethod,
-    checked_priority,
-)
+from wow_ray.retryable.durable_function import DurableFunction, DurableMember, DurableMethod
 from wow_ray.retryable.neutral import neutral_value
 from wow_ray.retryable.options import checked_plan
 from wow_ray.retryable.recovering import check_handed
+from wow_ray.retryable.submitting import checked_priority
 from wow_ray.retryable.target import Target, innermost, read_target
 from wow_ray.retryable.worker_side import Declared
 

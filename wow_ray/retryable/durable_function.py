@@ -5,21 +5,21 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 from wow_ray.durations import Duration
-from wow_ray.errors import DefinitionError
 from wow_ray.failure import Category, Failure
 from wow_ray.places import mistake
-from wow_ray.policy.durable_call import PRIORITIES, NewCall
+from wow_ray.policy.durable_call import NewCall
 from wow_ray.retryable.arguments import Arguments
 from wow_ray.retryable.attempts import attempts, awaited_attempts
 from wow_ray.retryable.binding import Bindable
 from wow_ray.retryable.codec import Codec
 from wow_ray.retryable.door import FindDoor
 from wow_ray.retryable.durable import checked_delay
+from wow_ray.retryable.host import hosted
 from wow_ray.retryable.stored_handle import StoredHandle
+from wow_ray.retryable.submitting import SubmitOptions, checked_headers, checked_priority, checked_text
 from wow_ray.retryable.surroundings import present
 from wow_ray.retryable.target import Target, innermost
 from wow_ray.retryable.worker_side import Declared, WorkerSide
@@ -31,17 +31,6 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 log = logging.getLogger("wow_ray.retryable")
-
-
-@dataclass(frozen=True, slots=True)
-class SubmitOptions:
-    """How one call is submitted; see `DurableFunction.options`."""
-
-    delay: float = 0.0
-    priority: int | None = None
-    key: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    connection: Any = None
 
 
 class DurableFunction(Bindable, Generic[P, R, T]):
@@ -156,8 +145,8 @@ class DurableFunction(Bindable, Generic[P, R, T]):
         checked = SubmitOptions(
             checked_delay(delay, "delay"),
             None if priority is None else checked_priority(priority),
-            key,
-            dict(headers or {}),
+            None if key is None else checked_text(key, "key"),
+            checked_headers(headers or {}),
             connection,
         )
         other = self._bound(self._receiver, self._before)
@@ -176,9 +165,10 @@ class DurableFunction(Bindable, Generic[P, R, T]):
             raise mistake(innermost(self.target.function), text, "WOW-F2")
         return self._arguments
 
-    def for_workers(self) -> WorkerSide:
-        """Give what a worker needs of it; raises as `arguments` does."""
-        return WorkerSide(self.target, self.declared, self.arguments, self._result, self._owner, self._methods or {})
+    def for_workers(self, host: Mapping[str, Any] | None = None) -> WorkerSide:
+        """Give what a worker needs of it, with what the `host` sets for it; raises as `arguments` and `hosted` do."""
+        declared = hosted(self.declared, host) if host else self.declared
+        return WorkerSide(self.target, declared, self.arguments, self._result, self._owner, self._methods or {})
 
     def _split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Part the receiver from the arguments that travel."""
@@ -237,12 +227,3 @@ def in_class(target: Target) -> bool:
         return True
     around = target.name.rpartition(".")[0]
     return bool(around) and not around.endswith("<locals>")
-
-
-def checked_priority(value: object) -> int:
-    """Answer a priority; raises `DefinitionError` for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        raise DefinitionError(
-            f"priority is {value!r}; it is a whole number from 0 to 9, the higher goes first", "WOW-B2"
-        )
-    return value

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from inspect import BoundArguments
 from typing import Any
 
+from wow_ray.errors import CannotTravelError
 from wow_ray.policy.budget import Budget
 from wow_ray.policy.classify import Lists
 from wow_ray.policy.durable_fit import Unfit
 from wow_ray.policy.local_retries import LocalPlan
 from wow_ray.retryable.arguments import Arguments
-from wow_ray.retryable.codec import Codec
+from wow_ray.retryable.codec import MOST_BYTES, Codec
 from wow_ray.retryable.durable import DurableBudget
 from wow_ray.retryable.recovering import RecoverMethod, nearest_method
 from wow_ray.retryable.target import Target
@@ -103,7 +104,13 @@ class WorkerSide:
 
     def write_result(self, result: object) -> str:
         """See the port."""
-        return self._result.write(result)
+        text = self._result.write(result)
+        if (size := len(text.encode())) > MOST_BYTES:
+            raise CannotTravelError(
+                f"{self.subscription}: the result has {size:,} bytes, {MOST_BYTES:,} is the most; "
+                "store it elsewhere and return where"
+            )
+        return text
 
     def _before(self, receiver: object) -> tuple[Any, ...]:
         """Give what goes before the arguments."""

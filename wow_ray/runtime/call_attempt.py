@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
-    from wow_ray.ports.clock import Clock
+    from wow_ray.ports.clock import Cancellable, Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ class CallAttempt:
         self._threads = threads
         self._base = base
         self._task: asyncio.Future[Any] | None = None
-        self._given_up: asyncio.Future[None] | None = None
+        self._end: asyncio.Future[None] | None = None
+        """Done once the call has ended, or nobody waits for that any more."""
+        self._timer: Cancellable | None = None
         self._stopped = False
         self._timed_out = False
         self._blocking = False
@@ -89,14 +91,13 @@ class CallAttempt:
             self._task = loop.create_task(_awaited(call), context=variables)
         else:
             self._task = loop.run_in_executor(self._threads, variables.run, _on_this_thread, call)
-        self._given_up = loop.create_future()
-        deadline = self._clock.call_at(started + limit, self._late)
-        ultimatum = self._clock.call_at(started + limit + GRACE, self._give_up)
+        self._end = loop.create_future()
+        self._task.add_done_callback(self._over)
+        self._timer = self._clock.call_at(started + limit, self._late)
         try:
-            await asyncio.wait({self._task, self._given_up}, return_when=asyncio.FIRST_COMPLETED)
+            await self._end
         finally:
-            deadline.cancel()
-            ultimatum.cancel()
+            self._timer.cancel()
         if not self._task.done():
             self._task.add_done_callback(_seen)
             return Stopped() if self.stopped else NotEnding(late(limit))
@@ -109,8 +110,8 @@ class CallAttempt:
             return
         if not self._blocking:
             self._task.cancel()
-        elif self._given_up is not None and not self._given_up.done():
-            self._given_up.set_result(None)
+        else:
+            self._wait_no_more()
 
     def _outcome(self, task: asyncio.Future[Any], limit: float, took: float) -> Outcome:
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
@@ -131,12 +132,18 @@ class CallAttempt:
     def _late(self) -> None:
         if self._task is not None and not self._task.done():
             self._timed_out = True
+            self._timer = self._clock.call_at(self._clock.monotonic() + GRACE, self._wait_no_more)
             if not self._blocking:
                 self._task.cancel()
 
-    def _give_up(self) -> None:
-        if self._given_up is not None and not self._given_up.done():
-            self._given_up.set_result(None)
+    def _over(self, task: asyncio.Future[Any]) -> None:
+        """Hear that the call has ended."""
+        if task is self._task:
+            self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
 
 
 def fresh_base() -> Context:

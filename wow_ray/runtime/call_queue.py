@@ -41,6 +41,8 @@ class CallQueue:
         self.limits = Limits(function.budget, BACKPRESSURE, SYSTEMIC)
         self.running = 0
         self.paused = False
+        self.stops: frozenset[str] = frozenset()
+        """Why people or deploys have it stand still; empty = it may run."""
         self._limiter = Limiter(full)
         self._outlook: Outlook[str, None] = Outlook()
         self._probes = 0
@@ -50,13 +52,16 @@ class CallQueue:
 
     def room(self, now: float) -> int:
         """Give how many more calls may begin now: while paused one, when it is time for a probe."""
+        if self.stops:
+            return 0
         if self.paused:
             return 1 if self.running == 0 and now >= self._probe_at else 0
         return max(0, self._limiter.limit - self.running)
 
     def opens_in(self, now: float) -> float | None:
         """Give the seconds until the next probe; `None` = no time opens it, only the end of a call."""
-        return max(0.0, self._probe_at - now) if self.paused and self.running == 0 else None
+        probes = self.paused and self.running == 0 and not self.stops
+        return max(0.0, self._probe_at - now) if probes else None
 
     def succeeded(self, call_id: str, began: float) -> None:
         """Take a success into account: it ends a pause, and raises the limit."""

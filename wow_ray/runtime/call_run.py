@@ -12,7 +12,7 @@ from wow_ray.errors import CallFailedError, CannotTravelError
 from wow_ray.failure import Category, capture
 from wow_ray.policy.classify import Classified
 from wow_ray.policy.decide import Park, Pause, Retry, SlowDown
-from wow_ray.policy.durable_call import MOST_FALLBACKS, CallReason, CallRow, Fallback
+from wow_ray.policy.durable_call import MOST_FALLBACKS, PENDING, CallReason, CallRow, CallState, Fallback
 from wow_ray.policy.durable_endings import (
     Again,
     Busy,
@@ -58,6 +58,9 @@ class CallRun:
     monotonic: Callable[[], float]
     store_now: Callable[[], datetime]
     lost: bool = False
+    pending: bool = True
+    """Whether it may be due again once this has ended."""
+    succeeded: bool = False
     error: BaseException | None = None
     """What this run's own call failed with."""
 
@@ -70,7 +73,9 @@ class CallRun:
             self.row = applied(self.row, written(self.row, ending), self.store_now())
             ending = await self._fallen_back(self._arguments(), self._error())
         if not self.lost:
-            await self.ends.write(written(self.row, ending))
+            end = written(self.row, ending)
+            self.pending = end.state in PENDING
+            self.succeeded = await self.ends.write(end) and end.state is CallState.SUCCEEDED
 
     async def _ending(self) -> Ending:  # noqa: PLR0911 - one way to end after the other
         """Find how the claim ends; a `FallBack` is the end of the calls only."""
@@ -85,7 +90,8 @@ class CallRun:
             return await self._fallen_back(arguments, self._error())
         if row.spent > function.budget.max_attempts:
             self.row = replace(row, attempts=row.attempts - 1, spent=row.spent - 1)  # no call is made for this claim
-            return self._at_the_end(CallReason.CRASHED_WORKER, None)
+            lowered = row.spent - 1 > function.budget.max_attempts  # by settings or a release, since it was stored
+            return self._at_the_end(CallReason.BUDGET_SPENT if lowered else CallReason.CRASHED_WORKER, None)
         began = self.monotonic()
         outcome = await self._called(partial(function.call, self.receiver, arguments), is_async=function.is_async)
         match outcome:

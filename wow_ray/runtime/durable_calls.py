@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from wow_ray.runtime.call_attempt import CallAttempt, fresh_base
 from wow_ray.runtime.call_ends import CallEnds
 from wow_ray.runtime.call_queue import CallQueue, wanted_of
 from wow_ray.runtime.call_run import CallRun
+from wow_ray.runtime.function_stops import FunctionStops
 from wow_ray.runtime.store_time import StoreTime
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
     from wow_ray.policy.durable_call import CallRow
     from wow_ray.ports.clock import Clock, Dice
-    from wow_ray.ports.durable_calls import DurableCalls
+    from wow_ray.ports.durable_calls import DurableCalls, Wanted
+    from wow_ray.ports.function_pauses import FunctionPauses
     from wow_ray.ports.functions import StoredFunction
     from wow_ray.runtime.verdicts import Verdicts
 
@@ -37,6 +40,8 @@ FORGET_EVERY = 60.0
 FORGET_MOST = 5_000
 SOON = 0.05
 """Seconds until a look again at what is due but could not be had."""
+GATHER = 0.004
+"""Seconds between two claims while all that was due could be had: what comes meanwhile shares the next."""
 INTERRUPT_BOUND = 2.0
 """Seconds that a stop waits for interrupted calls and for the last ends to be written."""
 
@@ -70,11 +75,17 @@ class CallWorker:
         dice: Dice,
         verdicts: Verdicts,
         pace: CallPace | None = None,
+        pauses: FunctionPauses | None = None,
     ) -> None:
-        """`name` stands in the rows it claims; `receivers` gives what methods of a class are called on."""
+        """`name` stands in the rows it claims; `receivers` gives what methods of a class are called on.
+
+        `pauses` are obeyed; without them nobody can have a function stand still here.
+        """
         self.name = name
         self.pace = pace or CallPace()
         self.runs: dict[str, CallRun] = {}
+        self.handled = self.failed = 0
+        """Calls that succeeded, and attempts that failed, since it began."""
         self._calls = calls
         self._receivers = receivers
         self._clock = clock
@@ -84,6 +95,7 @@ class CallWorker:
         self._by_name = {
             name: queue for queue in self._queues for name in (queue.function.subscription, *queue.function.aliases)
         }
+        self._stops = None if pauses is None else FunctionStops(pauses, clock, self._queues, self.wake)
         self._ready: dict[str, object] = {}
         self._held_until: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -91,6 +103,8 @@ class CallWorker:
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
         self._stopping = False
+        self._short = False
+        """Whether there was too little room for what may be due."""
         self._away = False
 
     @property
@@ -104,11 +118,16 @@ class CallWorker:
             receiver = queue.function.receiver
             if receiver is not None:
                 self._ready[queue.function.subscription] = await self._receivers(receiver)
+        if self._stops is not None:
+            await self._stops.load()
         self._base = fresh_base()
         self._threads = ThreadPoolExecutor(self.pace.concurrency, thread_name_prefix="wow-ray-call")
         self._ends = CallEnds(self._calls, self._clock)
         loop = asyncio.get_running_loop()
-        self._loops = [loop.create_task(each) for each in (self._claiming(), self._keeping(), self._forgetting())]
+        work = [self._claiming(), self._keeping(), self._forgetting()]
+        if self._stops is not None:
+            work.append(self._stops.run())
+        self._loops = [loop.create_task(each) for each in work]
 
     def wake(self) -> None:
         """Look for calls now."""
@@ -163,15 +182,28 @@ class CallWorker:
         wanted = wanted_of(self._queues, now) if free > 0 else []
         opens = min((at for queue in self._queues if (at := queue.opens_in(now)) is not None), default=None)
         if not wanted:
+            self._short = True
             return opens
         rows = await self._calls.claim(self.name, wanted, free, self.pace.lease)
         for row in rows:
             self._begin(row, now + self.pace.lease)
+        self._short = self._is_short(wanted, rows, free)
         if rows:
+            if not self._short:
+                await self._clock.sleep(GATHER)
             return 0.0
         due = await self._calls.next_due([one.function for one in wanted])
         waits = [self.pace.poll, *(each for each in (opens, due) if each is not None)]
         return max(SOON, min(waits)) if due == 0 else min(waits)
+
+    def _is_short(self, wanted: Sequence[Wanted], rows: Sequence[CallRow], free: int) -> bool:
+        """Tell whether more may be due than could be had, so that the end of a call here is news."""
+        taken = Counter(row.function for row in rows)
+        return (
+            len(rows) >= free
+            or len(wanted) < len(self._by_name)
+            or any(one.limit is not None or taken[one.function] >= one.room for one in wanted)
+        )
 
     def _begin(self, row: CallRow, held_until: float) -> None:
         """Run a claimed call in a task of its own."""
@@ -201,10 +233,13 @@ class CallWorker:
         except Exception:
             log.exception("call %s of %s was not carried out", run.row.id, run.row.function)
         finally:
+            self.handled += run.succeeded
+            self.failed += run.error is not None
             run.queue.running -= 1
             for kept in (self.runs, self._held_until, self._tasks):
                 kept.pop(run.row.id, None)
-            self._wake.set()
+            if self._short or run.pending:
+                self._wake.set()
 
     async def _keeping(self) -> None:
         """Extend the leases of what runs; end what cannot be sure of its claim any more (H39)."""

@@ -180,6 +180,7 @@ class Service:
             dice=self._dice,
             verdicts=self.verdicts,
             pace=self._call_pace,
+            pauses=self.client.function_pauses,
         )
         await worker.start()
         self.call_worker = worker

@@ -14,7 +14,15 @@ from pydantic_settings import EnvSettingsSource
 from wow_ray.durations import seconds
 from wow_ray.errors import SettingsError
 from wow_ray.names import nearest
-from wow_ray.settings.tree import PREFIX, Settings, SubscriptionSettings, duration_of, paths, section_of
+from wow_ray.settings.tree import (
+    PREFIX,
+    FunctionSettings,
+    Settings,
+    SubscriptionSettings,
+    duration_of,
+    paths,
+    section_of,
+)
 
 Raw = Mapping[str, Any]
 
@@ -80,6 +88,9 @@ def _from_environment(environ: Mapping[str, str]) -> Raw:
         if name.startswith(f"{PREFIX}SUBSCRIPTIONS__"):
             example = f"""{PREFIX}SUBSCRIPTIONS='{{"Processor.handler": {{"retry": {{"max_attempts": 8}}}}}}'"""
             raise SettingsError(f"{name}: a name there has no dots and no case; give one JSON value instead: {example}")
+        if name.startswith(f"{PREFIX}FUNCTIONS__"):
+            example = f"""{PREFIX}FUNCTIONS='{{"Stock.put_back": {{"max_retries": 8}}}}'"""
+            raise SettingsError(f"{name}: a name there has no dots and no case; give one JSON value instead: {example}")
         if name not in _NAMES:
             raise SettingsError(f"{name} is no setting{nearest(name, _NAMES)}")
         if name in _SECTIONS and not _is_object(ours[name]):
@@ -108,6 +119,8 @@ def _checked(raw: object, model: type[BaseModel], above: str, source: str) -> di
         section, duration = section_of(field), duration_of(field)
         if name == "subscriptions":
             checked[name] = _checked_subscriptions(value, source)
+        elif name == "functions":
+            checked[name] = _checked_functions(value, source)
         elif section is not None:
             checked[name] = _checked(value, section, f"{path}.", source)
         elif duration is not None and value is not None:
@@ -134,6 +147,13 @@ def _checked_subscriptions(raw: object, source: str) -> dict[str, Any]:
     return {
         name: _checked(value, SubscriptionSettings, f'subscriptions."{name}".', source) for name, value in raw.items()
     }
+
+
+def _checked_functions(raw: object, source: str) -> dict[str, Any]:
+    """Check the settings of single durable functions; whether there are such functions is known to the app alone."""
+    if not isinstance(raw, Mapping):
+        raise SettingsError(f"functions in {source} is {raw!r}; it is a section of names, not a value")
+    return {name: _checked(value, FunctionSettings, f'functions."{name}".', source) for name, value in raw.items()}
 
 
 def _validated(raw: Raw, source: str) -> Settings:

@@ -103,6 +103,21 @@ class SubscriptionSettings(Section):
         return cast("Section", getattr(self, part)).model_dump(exclude_none=True)
 
 
+class FunctionSettings(Section):
+    """What the host gives one durable function, in place of what its declaration says of stored calls."""
+
+    concurrency: Count | None = None
+    max_retries: Count | None = None
+    initial_delay: SecondsOrZero | None = None
+    multiplier: Factor | None = None
+    max_delay: SecondsOrZero | None = None
+    timeout: Seconds | None = None
+
+    def given(self) -> Mapping[str, Any]:
+        """Give what is set, by name; durations in seconds."""
+        return self.model_dump(exclude_none=True)
+
+
 class CommitSettings(Section):
     """`commit`: how often a partition commits its progress; what finished since is what a crash repeats (L2)."""
 
@@ -111,9 +126,14 @@ class CommitSettings(Section):
 
 
 class CallsSettings(Section):
-    """`calls`: where durable calls lie; Redis is asked for by name, since it keeps what it is set up to keep."""
+    """`calls`: where durable calls lie, and who runs them on Ray.
+
+    Redis is asked for by name, since it keeps what it is set up to keep. `actors` run calls and nothing else; with none
+    the partitions run them beside their events, which costs no further process.
+    """
 
     store: Literal["postgres", "redis"] = "postgres"
+    actors: CountOrZero = 0
 
 
 class OpsSettings(Section):
@@ -179,6 +199,7 @@ class Settings(BaseSettings):
     ops: OpsSettings = OpsSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
+    functions: dict[str, FunctionSettings] = Field(default_factory=dict)
 
     @classmethod
     def settings_customise_sources(

@@ -9,7 +9,8 @@ from typing import Any
 
 from tests.unit.runtime.desk import Desk
 from wow_ray import App
-from wow_ray.actors.fleet import LEDGER, SUPERVISOR
+from wow_ray.actors.caller import CallerActor
+from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR
 from wow_ray.actors.isolation import Hire
 from wow_ray.actors.ledger import LedgerActor
 from wow_ray.actors.partition import PartitionActor
@@ -24,6 +25,7 @@ from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Owner
 from wow_ray.ports.stores import PartitionStores
 from wow_ray.runtime.assembly import reading
+from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
 from wow_ray.runtime.rehearsal import rehearse
@@ -53,6 +55,7 @@ class LocalSite:
         self.broken: Exception | None = None
         self.autoscale: Bounds | None = None
         self.incarnations: list[Owner] = []
+        self.callers = 0
         self._rows = itertools.count(1)
 
     def clock(self) -> Clock:
@@ -95,6 +98,27 @@ class LocalSite:
             pace=Pace(idle_poll=0.5, intent_poll=3_600.0),
             overrides={Desk: self.desk},
             elsewhere=elsewhere,
+        )
+        async with service:
+            yield service
+
+    @asynccontextmanager
+    async def durable_calls(self, name: str) -> AsyncIterator[CallService]:
+        """See the protocol; raises `away` if that is set."""
+        if self.away is not None:
+            raise self.away
+        stores = self.memory.partition_stores()
+        service = CallService(
+            self.spec,
+            self.memory.client_stores(),
+            stores.lease,
+            stores.reports,
+            owner=Owner(f"{name}-{next(_INCARNATIONS)}", name, "test", 1, None),
+            clock=self.desk.clock,
+            dice=lambda: 0.5,
+            modules=MODULES,
+            wants_jitter=wants_jitter,
+            overrides={Desk: self.desk},
         )
         async with service:
             yield service
@@ -165,6 +189,8 @@ class LocalFleet:
             self.actors[actor] = SupervisorActor(self.site, self, end)
         elif actor == LEDGER:
             self.actors[actor] = LedgerActor(self.site, self, end)
+        elif actor.startswith(CALLER):
+            self.actors[actor] = CallerActor(actor, self.site, end)
         else:
             self.actors[actor] = PartitionActor(actor, self.site, self.hire, self, end)
 
@@ -240,7 +266,7 @@ class LocalFleet:
         if found is None:
             return
         service: Service | None = getattr(found, "_service", None)
-        for partition in [] if service is None else service.partitions:
+        for partition in getattr(service, "partitions", []):
             await partition.abandon()
         site: LocalSite | None = getattr(found, "_site", None)
         for owner in [] if site is None else site.incarnations:

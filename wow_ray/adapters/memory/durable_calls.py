@@ -25,7 +25,7 @@ from wow_ray.policy.durable_call import (
     submitted,
 )
 from wow_ray.policy.durable_endings import Written, applied
-from wow_ray.ports.durable_calls import CallFilter, Stored, Wanted, intent_of_call, outcome_of_call
+from wow_ray.ports.durable_calls import NOTICE_OF, CallFilter, Stored, Wanted, intent_of_call, outcome_of_call
 from wow_ray.ports.ledger import Intent
 
 if TYPE_CHECKING:
@@ -168,7 +168,9 @@ class MemoryDurableCalls:
             if row is None:
                 lost.add(ending.id)
             else:
-                self._table.rows[row.id] = applied(row, ending, self._server.now())
+                over = self._table.rows[row.id] = applied(row, ending, self._server.now())
+                if over.state is CallState.EXHAUSTED:
+                    self._server.rows.tell("exhausted", f"{NOTICE_OF}{over.id}", over.etag, self._server.now())
         return frozenset(lost)
 
     def _held(self, call_id: str, token: str) -> CallRow | None:
@@ -226,6 +228,11 @@ class MemoryCallAudit:
         """See the port."""
         known = self._server.rows.intents.get(asked.request_id)
         return acted(self._server, asked, function, decided) if known is None else known
+
+    async def exhausted(self, calls: Sequence[tuple[str, int]]) -> None:
+        """See the port."""
+        for call_id, etag in calls:
+            self._server.rows.tell("exhausted", f"{NOTICE_OF}{call_id}", etag, self._server.now())
 
 
 def acted(server: Server, asked: CallAsked, function: str, decided: Changed | Refused) -> Intent:

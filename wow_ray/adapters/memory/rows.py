@@ -159,10 +159,13 @@ class Rows:
     def _tell(self, notice: Notice, now: datetime) -> None:
         """Put a fact into the outbox, once for each state of its row."""
         row = notice.row
-        if (notice.kind, row.id, row.etag) not in self._told:
-            self._told.add((notice.kind, row.id, row.etag))
-            at = now + timedelta(seconds=notice.after)
-            self.notices.append(_Fact(next(self._numbers), notice.kind, row.id, row.etag, at))
+        self.tell(notice.kind, row.id, row.etag, now, notice.after)
+
+    def tell(self, kind: str, of: str, etag: int, now: datetime, after: float = 0.0) -> None:
+        """Put a fact into the outbox, once for each state of what it is about."""
+        if (kind, of, etag) not in self._told:
+            self._told.add((kind, of, etag))
+            self.notices.append(_Fact(next(self._numbers), kind, of, etag, now + timedelta(seconds=after)))
 
     def _withdraw(self, row_id: str, etag: int, now: datetime) -> None:
         """Take back what was said of a row before it was reopened and nobody was told yet."""

@@ -20,6 +20,7 @@ from wow_ray.policy.plan import Plan
 from wow_ray.policy.progress import Mark, unpack
 from wow_ray.policy.suspicion import Trying
 from wow_ray.ports.clock import Clock
+from wow_ray.ports.function_pauses import FunctionPause
 from wow_ray.ports.pauses import Pause
 from wow_ray.ports.slots import Owner
 
@@ -54,6 +55,7 @@ class Server:
         self.starts = Starts()
         self.plan: Plan | None = None
         self.pauses: list[Pause] = []
+        self.function_pauses: list[FunctionPause] = []
         self.reports: dict[str, Kept] = {}
         self.slots = [SlotState() for _ in range(slots)]
         self.connect = connect

@@ -10,6 +10,7 @@ from wow_ray.adapters.memory.durable_calls import MemoryCallAudit, MemoryDurable
 from wow_ray.adapters.memory.effects import Connection, MemoryEffects, MemoryTransaction, Unconnected
 from wow_ray.adapters.memory.event_log import MemoryEventStore, MemoryLogReader
 from wow_ray.adapters.memory.faults import Gate, Operation, Place
+from wow_ray.adapters.memory.function_pauses import MemoryFunctionPauses
 from wow_ray.adapters.memory.leases import MemoryLease
 from wow_ray.adapters.memory.ledger import MemoryLedger
 from wow_ray.adapters.memory.overview import MemoryOverview
@@ -65,6 +66,7 @@ class MemoryStore:
             pauses=MemoryPauses(server),
             reports=MemoryReports(server),
             calls=MemoryDurableCalls(server),
+            function_pauses=MemoryFunctionPauses(server),
         )
 
     def overview(self) -> MemoryOverview:

@@ -12,6 +12,9 @@ from wow_ray.adapters.call_texts import failure_of, failure_text
 from wow_ray.policy.durable_call import CallReason, CallRow, CallState, Fallback, NewCall
 from wow_ray.policy.durable_endings import Written
 
+KEY = 3
+"""The place of the key among the arguments of `submit_call`."""
+
 
 def call_of(record: asyncpg.Record) -> CallRow:
     """Make a call of its record."""
@@ -62,6 +65,13 @@ def submit_arguments(call: NewCall) -> Sequence[Any]:
         failure_text(call.failure),
         None if call.failure is None else call.failure.fingerprint,
     )
+
+
+def submit_arrays(calls: Sequence[NewCall]) -> Sequence[Any]:
+    """Give what `submit_calls` takes: the same by column, but for the keys, which these calls have none of."""
+    columns = list(zip(*map(submit_arguments, calls), strict=True))
+    del columns[KEY]
+    return columns
 
 
 def ending_record(ending: Written) -> dict[str, Any]:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from asyncpg.exceptions import InterfaceError, PostgresError, UniqueViolationError
 
-from wow_ray.adapters.postgres.call_rows import call_of, ending_record, put_arguments, submit_arguments
+from wow_ray.adapters.call_texts import MOST_TOGETHER, weight_of
+from wow_ray.adapters.gathering import Gathering
+from wow_ray.adapters.postgres.call_rows import (
+    call_of,
+    ending_record,
+    put_arguments,
+    submit_arguments,
+    submit_arrays,
+)
 from wow_ray.adapters.postgres.connect import Database, Session, Sessions
 from wow_ray.adapters.postgres.errors import translated
 from wow_ray.adapters.postgres.rows import intent_of
@@ -18,7 +27,7 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.durable_asked import CallAsked, Changed, Refused, decide_asked
 from wow_ray.policy.durable_call import CallRow, CallState, NewCall
 from wow_ray.policy.durable_endings import Written
-from wow_ray.ports.durable_calls import VERBS, CallFilter, Stored, Wanted, outcome_of_call
+from wow_ray.ports.durable_calls import NOTICE_OF, VERBS, CallFilter, Stored, Wanted, outcome_of_call
 from wow_ray.ports.ledger import Intent
 
 TRIES = 5
@@ -32,25 +41,26 @@ class PostgresDurableCalls:
         """Open nothing yet."""
         self._sessions = Sessions(database, "calls", size)
         self._sql = statements(database.schema)
+        self._submits = Gathering(self._submit_all, MOST_TOGETHER, weight_of)
 
     async def submit(self, call: NewCall, *, connection: Any = None) -> Stored:  # noqa: ANN401 - as in the port
         """See the port; in a caller's own transaction errors of contention come out as the driver's."""
         if connection is not None:
             return await self._submitted_there(call, connection)
+        if call.key is None:
+            return await self._submits.one(call)
+        # Another transaction may hold its key: whoever goes with it would wait, too.
         async with self._sessions.use() as session:
             return await _submitted(call, session.fetch)
 
     async def claim(self, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> Sequence[CallRow]:
         """See the port."""
-        free = [one for one in wanted if one.limit is None and one.room > 0]
-        taken: list[CallRow] = []
+        asked = [one for one in wanted if one.room > 0]
         async with self._sessions.use() as session:
-            for one in wanted:
-                if one.limit is not None and one.room > 0 and len(taken) < most:
-                    taken += await _limited(session, worker, one, most - len(taken), lease)
-            if free and len(taken) < most:
-                names, rooms = [one.function for one in free], [one.room for one in free]
-                taken += await _claimed(session, (names, rooms, most - len(taken), worker, lease))
+            if any(one.limit is not None for one in asked):
+                taken = await _limited(session, worker, asked, most, lease)
+            else:
+                taken = await _claimed(session, worker, asked, most, lease)
         return sorted(taken, key=lambda row: (-row.priority, row.due, row.id))
 
     async def extend(self, claims: Sequence[tuple[str, str]], lease: float) -> frozenset[str]:
@@ -64,7 +74,13 @@ class PostgresDurableCalls:
         """See the port."""
         written = json.dumps([ending_record(ending) for ending in endings])
         async with self._sessions.use() as session:
-            rows = await session.fetch("finish_claims", written)
+            if any(ending.state is CallState.EXHAUSTED for ending in endings):
+                async with session.connection.transaction():
+                    rows = await session.fetch("finish_claims", written)
+                    over = [(row["id"], row["etag"]) for row in rows if row["state"] == CallState.EXHAUSTED.value]
+                    await _told(session, over)
+            else:
+                rows = await session.fetch("finish_claims", written)
         return frozenset(ending.id for ending in endings) - {row["id"] for row in rows}
 
     async def next_due(self, functions: Sequence[str]) -> float | None:
@@ -119,7 +135,18 @@ class PostgresDurableCalls:
 
     async def close(self) -> None:
         """End the sessions."""
+        await self._submits.close()
         await self._sessions.close()
+
+    async def _submit_all(self, calls: Sequence[NewCall]) -> Sequence[Stored]:
+        """Store calls without keys in one statement."""
+        async with self._sessions.use() as session:
+            if len(calls) == 1:
+                rows = await session.fetch("submit_call", *submit_arguments(calls[0]))
+            else:
+                rows = await session.fetch("submit_calls", *submit_arrays(calls))
+        new = {row["id"] for row in rows}
+        return [Stored(call.id, call.id in new) for call in calls]
 
     async def _submitted_there(self, call: NewCall, connection: Any) -> Stored:  # noqa: ANN401 - as in the port
         """Store a call in the caller's transaction."""
@@ -148,25 +175,44 @@ class PostgresCallAudit:
         assert action is not None  # noqa: S101 - actions are never deleted
         return action
 
+    async def exhausted(self, calls: Sequence[tuple[str, int]]) -> None:
+        """See the port."""
+        async with self._sessions.use() as session, session.connection.transaction():
+            await _told(session, calls)
+
 
 class _RepeatedError(Exception):
     """Something is stored under the request already; what this transaction did is not."""
 
 
-async def _limited(session: Session, worker: str, one: Wanted, most: int, lease: float) -> list[CallRow]:
-    """Claim calls of a function that has a limit in all workers together."""
+async def _told(session: Session, exhausted: Sequence[tuple[str, int]]) -> None:
+    """Put into the outbox which calls are exhausted; last in its transaction, since numbering locks out others."""
+    if exhausted:
+        await session.fetch("lock_notices")
+        ids, etags = [f"{NOTICE_OF}{call_id}" for call_id, _ in exhausted], [etag for _, etag in exhausted]
+        kinds = ["exhausted"] * len(exhausted)
+        await session.fetch("add_notices", kinds, ids, etags, [0.0] * len(exhausted))
+
+
+async def _limited(session: Session, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> list[CallRow]:
+    """Claim, where some functions have a limit in all workers together: those are counted under a lock."""
+    limits = [one.function for one in wanted if one.limit is not None]
     async with session.connection.transaction():
-        await session.fetch("lock_limit", one.function)
-        running = (await session.one("count_running", one.function))["running"]
-        room = min(one.room, (one.limit or 0) - running)
-        if room <= 0:
-            return []
-        return await _claimed(session, ([one.function], [room], most, worker, lease))
+        await session.fetch("lock_limits", limits)
+        running = {row["function"]: row["running"] for row in await session.fetch("count_running", limits)}
+        left = [
+            one if one.limit is None else replace(one, room=min(one.room, one.limit - running.get(one.function, 0)))
+            for one in wanted
+        ]
+        return await _claimed(session, worker, [one for one in left if one.room > 0], most, lease)
 
 
-async def _claimed(session: Session, asked: tuple[list[str], list[int], int, str, float]) -> list[CallRow]:
-    """Claim: functions, room for each, how many in all, worker, lease."""
-    return list(map(call_of, await session.fetch("claim_calls", *asked)))
+async def _claimed(session: Session, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> list[CallRow]:
+    """Claim as far as there is room, in one statement."""
+    if not wanted:
+        return []
+    names, rooms = [one.function for one in wanted], [one.room for one in wanted]
+    return list(map(call_of, await session.fetch("claim_calls", names, rooms, most, worker, lease)))
 
 
 async def _submitted(call: NewCall, fetch: Callable[..., Awaitable[Sequence[Any]]]) -> Stored:

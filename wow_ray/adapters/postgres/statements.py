@@ -132,9 +132,24 @@ CALL = [
 ]
 """The columns of a durable call."""
 
+FUNCTION_PAUSE = [
+    "id",
+    "function",
+    "reason",
+    "since",
+    "actor",
+    "text",
+    "request_id",
+    "ended_at",
+    "ended_by",
+    "ended_text",
+]
+"""The columns of a pause of a durable function."""
+
 SUBJECTS = (
     "durable_calls",
     "effects",
+    "function_pauses",
     "ledger",
     "log",
     "overview",
@@ -199,6 +214,7 @@ def statements(schema: str) -> dict[str, str]:
         "call": ", ".join(f"c.{column}" for column in CALL),
         "wanted": WANTED,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
+        "function_pause": ", ".join(FUNCTION_PAUSE),
     }
     found = [(name, sql) for subject in SUBJECTS for name, (_, sql) in parsed(text_of(subject)).items()]
     all_ = {name: rendered(sql, values) for name, sql in found if "{table}" not in sql}

@@ -15,6 +15,7 @@ from wow_ray.adapters.postgres.connect import Database
 from wow_ray.adapters.postgres.durable_calls import PostgresDurableCalls
 from wow_ray.adapters.postgres.effects import PostgresEffects
 from wow_ray.adapters.postgres.event_log import PostgresEventStore
+from wow_ray.adapters.postgres.function_pauses import PostgresFunctionPauses
 from wow_ray.adapters.postgres.lease import PostgresLease
 from wow_ray.adapters.postgres.ledger import PostgresLedger
 from wow_ray.adapters.postgres.pauses import PostgresPauses
@@ -93,4 +94,5 @@ async def client_stores(
         for part in (events, ledger, slots, reader, calls):
             stack.push_async_callback(part.close)
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls)
+        stops = PostgresFunctionPauses(ledger.sessions)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, stops)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from wow_ray.adapters.call_texts import failure_of, failure_text
@@ -22,11 +22,6 @@ def micros(seconds: float) -> str:
 def moment_of(text: str) -> datetime:
     """Read a time."""
     return EPOCH + int(text) * MICROSECOND
-
-
-def fields_of(flat: Sequence[str]) -> dict[str, str]:
-    """Make a dictionary of names and values in turn."""
-    return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 def call_of(fields: Mapping[str, str]) -> CallRow:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
@@ -21,10 +22,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from wow_ray.adapters.call_texts import MOST_TOGETHER, weight_of
+from wow_ray.adapters.gathering import Gathering
 from wow_ray.adapters.redis.call_rows import (
     call_of,
     ending_fields,
-    fields_of,
     micros,
     moment_of,
     new_fields,
@@ -37,6 +39,8 @@ from wow_ray.policy.durable_call import FINISHED, CallRow, CallState, NewCall
 from wow_ray.policy.durable_endings import Written
 from wow_ray.ports.durable_calls import CallAudit, CallFilter, Stored, Wanted
 from wow_ray.ports.ledger import Intent
+
+log = logging.getLogger("wow_ray.calls")
 
 ANSWER = 10.0
 """Seconds in which a server answers that is there."""
@@ -60,6 +64,7 @@ class RedisDurableCalls:
         """Connect to nothing yet; raises `SettingsError` for an address that is none."""
         self._prefix = f"wow:{{{schema}:{context}}}:"
         self._audit = audit
+        self._submits = Gathering(self._submit_all, MOST_TOGETHER, lambda each: weight_of(each[0]))
         try:
             self._redis = Redis.from_url(
                 url.get_secret_value(),
@@ -77,8 +82,7 @@ class RedisDurableCalls:
             raise CallError("durable calls lie in Redis, which takes no part in a transaction; leave connection= out")
         fields = new_fields(call)
         _check(fields.values(), call.headers)
-        call_id, new = await self._run("submit", json.dumps(fields), micros(call.delay))
-        return Stored(call_id, bool(new))
+        return await self._submits.one((call, json.dumps(fields)))
 
     async def claim(self, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> Sequence[CallRow]:
         """See the port."""
@@ -89,7 +93,7 @@ class RedisDurableCalls:
         if not asked:
             return ()
         rows = await self._run("claim", worker, micros(lease), str(most), secrets.token_hex(8), *asked)
-        return tuple(call_of(fields_of(row)) for row in rows)
+        return tuple(map(call_of, json.loads(rows)))
 
     async def extend(self, claims: Sequence[tuple[str, str]], lease: float) -> frozenset[str]:
         """See the port."""
@@ -102,7 +106,12 @@ class RedisDurableCalls:
             return frozenset()
         for ending in endings:
             _check((ending.note, ending.result or ""), {})
-        return frozenset(await self._run("finish", *(json.dumps(ending_fields(ending)) for ending in endings)))
+        etags = await self._run("finish", *(json.dumps(ending_fields(ending)) for ending in endings))
+        ended = [(ending, etag) for ending, etag in zip(endings, etags, strict=True) if etag]
+        over = [(ending.id, int(etag)) for ending, etag in ended if ending.state is CallState.EXHAUSTED]
+        if over:
+            await self._tell(over)
+        return frozenset(ending.id for ending in endings) - {ending.id for ending, _ in ended}
 
     async def next_due(self, functions: Sequence[str]) -> float | None:
         """See the port."""
@@ -120,8 +129,7 @@ class RedisDurableCalls:
         after = wanted.after
         while len(found) < wanted.limit:
             ids = await self._ids(wanted.states, after)
-            rows = [row for call_id in ids if (row := await self.get(call_id)) is not None]
-            found += [row for row in rows if _passes(row, wanted)]
+            found += [row for row in await self._rows(ids) if _passes(row, wanted)]
             if len(ids) < PAGE:
                 break
             after = ids[-1]
@@ -167,7 +175,28 @@ class RedisDurableCalls:
 
     async def close(self) -> None:
         """End the connections."""
+        await self._submits.close()
         await self._redis.aclose()
+
+    async def _tell(self, exhausted: Sequence[tuple[str, int]]) -> None:
+        """Have people told; the calls have ended whether or not that is possible now, and are listed anyway."""
+        try:
+            await self._audit.exhausted(exhausted)
+        except StoreUnavailableError as error:
+            log.warning("nobody is told that %d calls are exhausted (%s)", len(exhausted), error)
+
+    async def _submit_all(self, calls: Sequence[tuple[NewCall, str]]) -> Sequence[Stored]:
+        """Store calls, given with their fields as JSON, in one script."""
+        asked = [text for call, fields in calls for text in (fields, micros(call.delay))]
+        answer = await self._run("submit", *asked)
+        return [Stored(call_id, bool(new)) for call_id, new in zip(answer[::2], answer[1::2], strict=True)]
+
+    async def _rows(self, ids: Sequence[str]) -> list[CallRow]:
+        """Give the calls that there still are, in one go."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for call_id in ids:
+            pipeline.hgetall(f"{self._prefix}call:{call_id}")
+        return [call_of(fields) for fields in await _asked(pipeline.execute()) if fields]
 
     async def _ids(self, states: frozenset[CallState], after: str | None) -> list[str]:
         """Give the first ids of these states after one, in order."""

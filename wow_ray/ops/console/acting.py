@@ -28,14 +28,14 @@ Asked = Literal["resume", "retry-now", "skip", "skip-one", "park"]
 @router.post("/parked/{row_id}/{verb}")
 async def on_row(row_id: str, verb: Asked, form: Sent, operations: Ops) -> RedirectResponse:
     """Command one row, as it was seen."""
-    command = _identified(form.command(), operations)
+    command = identified(form.command(), operations)
     try:
         await _command(operations, row_id, verb, command, form)
     except ConflictError:
         # Refused by its owner, it stands in the audit with the reason; else the page could not tell it.
         if command.request_id is None or await operations.action(command.request_id) is None:
             raise
-    return _back(f"/parked/{quote(row_id, safe='')}", command)
+    return back(f"/parked/{quote(row_id, safe='')}", command)
 
 
 @router.post("/subscriptions/{name}/{verb}")
@@ -44,9 +44,9 @@ async def on_subscription(
 ) -> RedirectResponse:
     """Have the group of a subscription stand still or go on; an admin has a projection begin anew."""
     del request
-    command = _identified(form.command(etag=False), operations)
+    command = identified(form.command(etag=False), operations)
     partition = form.fields.get("partition", "").strip() or None
-    reason = _pause(form)
+    reason = pause_of(form)
     if verb == "pause":
         await within(operations.pause_subscription(name, command, partition=partition, pause=reason))
     elif verb == "resume":
@@ -57,7 +57,7 @@ async def on_subscription(
         except ConflictError:
             if command.request_id is None or await operations.action(command.request_id) is None:
                 raise
-    return _back(f"/subscriptions/{quote(name, safe='')}", command)
+    return back(f"/subscriptions/{quote(name, safe='')}", command)
 
 
 async def _command(operations: Operations, row_id: str, verb: Asked, command: Command, form: Form) -> None:
@@ -79,14 +79,14 @@ async def _command(operations: Operations, row_id: str, verb: Asked, command: Co
             await operations.park(row.group, row.aggregate, row.aggregate_id, command)
 
 
-def _identified(command: Command, operations: Operations) -> Command:
+def identified(command: Command, operations: Operations) -> Command:
     """Give the command a request id, by which the next page finds it."""
     if command.request_id is not None:
         return command
     return Command(command.actor, command.reason, operations.new_id(), command.etag)
 
 
-def _pause(form: Form) -> PauseReason:
+def pause_of(form: Form) -> PauseReason:
     """Read which pause is meant."""
     given = form.fields.get("pause") or PauseReason.OPERATOR
     if given not in set(PauseReason):
@@ -94,6 +94,6 @@ def _pause(form: Form) -> PauseReason:
     return PauseReason(given)
 
 
-def _back(path: str, command: Command) -> RedirectResponse:
+def back(path: str, command: Command) -> RedirectResponse:
     """Lead back to the page, which tells what became of it."""
     return RedirectResponse(f"{path}?said={quote(command.request_id or '', safe='')}#said", 303)

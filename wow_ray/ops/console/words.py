@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wow_ray.policy.durable_call import CallReason, CallState, Fallback
 from wow_ray.policy.parked import Reason, State, Verb
 from wow_ray.policy.pauses import PauseReason
 
@@ -52,6 +53,32 @@ VERBS: Mapping[str, str] = {
     Verb.PAUSE: "pause",
     Verb.END_PAUSE: "resume subscription",
     Verb.SCALE: "scale",
+    Verb.RETRY_CALL: "retry call",
+    Verb.CANCEL_CALL: "cancel call",
+    Verb.DISCARD_CALL: "discard call",
+}
+CALL_STATES: Mapping[str, str] = {
+    CallState.WAITING: "waits until it is due, or until a worker has room",
+    CallState.RUNNING: "a call of it is under way",
+    CallState.SUCCEEDED: "over: it returned",
+    CallState.EXHAUSTED: "nothing happens by itself any more: it waits for a person",
+    CallState.CANCELLED: "over: somebody cancelled it",
+    CallState.DISCARDED: "over: an operator put it aside",
+}
+CALL_REASONS: Mapping[str, str] = {
+    CallReason.UNRECOVERABLE: "its error was classified unrecoverable, or its result cannot be stored",
+    CallReason.BUDGET_SPENT: "every call of its budget failed",
+    CallReason.BACKPRESSURE_SPENT: "the other side stayed too busy for the whole budget of such answers",
+    CallReason.CRASHED_WORKER: "its last call ended with its worker's process, and no call is left",
+    CallReason.NOT_ENDING: "a call did not end long after its timeout",
+    CallReason.UNFIT: "it does not fit its function any more; no call was made for that",
+}
+FALLBACKS: Mapping[str, str] = {
+    Fallback.NONE: "none was called",
+    Fallback.BEGUN: "it is being called",
+    Fallback.DONE: "it did its work",
+    Fallback.FAILED: "it failed as well",
+    Fallback.INTERRUPTED: "its worker's process ended twice while it was called",
 }
 PLACES: Mapping[str, str] = {
     "passed": "done before",

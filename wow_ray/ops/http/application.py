@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from wow_ray.ops.access import Access
-from wow_ray.ops.bulk import Batches
+from wow_ray.ops.bulk import ParkedBatches
+from wow_ray.ops.call_bulk import CallBatches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
-from wow_ray.ops.http import asking, bulk, calling, events, health, looking, pausing, scaling
+from wow_ray.ops.http import asking, bulk, call_bulk, calling, events, functions, health, looking, pausing, scaling
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
@@ -34,6 +35,7 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await batches.close()
+        await call_batches.close()
         await door.close()
 
     door, access = Door(opened), access or Access()
@@ -47,14 +49,17 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.door = door
-    app.state.batches = batches = Batches(door.operations)
+    app.state.batches = batches = ParkedBatches(door.operations)
+    app.state.call_batches = call_batches = CallBatches(door.operations)
     app.state.pulse = events.Pulse()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
     version.include_router(bulk.router)
     version.include_router(looking.router)
     version.include_router(asking.router)
     version.include_router(pausing.router)
+    version.include_router(call_bulk.router)
     version.include_router(calling.router)
+    version.include_router(functions.router)
     version.include_router(events.router)
     version.include_router(scaling.router)
     app.include_router(version)

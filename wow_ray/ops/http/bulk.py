@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from wow_ray.ops.bulk import Batches
+from wow_ray.ops.bulk import ParkedBatches
 from wow_ray.ops.commands import Command
 from wow_ray.ops.http.asking import NOBODY, Who, Why
 from wow_ray.ops.http.looking import Filters, shown
@@ -17,13 +17,13 @@ from wow_ray.policy.parked import Verb
 router = APIRouter()
 
 
-def batches_of(request: Request) -> Batches:
+def batches_of(request: Request) -> ParkedBatches:
     """Give the batches of the request's application."""
-    batches: Batches = request.app.state.batches
+    batches: ParkedBatches = request.app.state.batches
     return batches
 
 
-Many = Annotated[Batches, Depends(batches_of)]
+Many = Annotated[ParkedBatches, Depends(batches_of)]
 
 
 class Wanted(BaseModel):

@@ -32,14 +32,15 @@ class Filters(BaseModel):
     after: str | None = Field(None, description="the `next` of the page before")
     limit: int = Field(100, ge=1, le=MOST_LISTED)
 
+    def query(self) -> CallQuery:
+        """Give it in the words of `Operations`."""
+        return CallQuery(frozenset(self.state), self.function, self.error, self.key, self.after, self.limit)
+
 
 @router.get("/calls")
 async def calls(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
     """List durable calls, oldest first, and count what is not over by function and state."""
-    query = CallQuery(
-        frozenset(filters.state), filters.function, filters.error, filters.key, filters.after, filters.limit
-    )
-    return shown(await within(operations.calls.listed(query)))
+    return shown(await within(operations.calls.listed(filters.query())))
 
 
 @router.get("/calls/{call_id}")

@@ -29,6 +29,7 @@ for _module in (
     "durable_calls",
     "effects",
     "event_log",
+    "function_pauses",
     "ledger",
     "leases",
     "looking",
@@ -52,6 +53,7 @@ from wow_ray.testing.contract.calling import CallsHarness  # noqa: E402 - after 
 from wow_ray.testing.contract.durable_calls import DurableCallsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.effects import EffectsContract  # noqa: E402 - after their asserts are to be explained
 from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - as above
+from wow_ray.testing.contract.function_pauses import FunctionPausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
 from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as above
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
@@ -66,6 +68,7 @@ __all__ = [
     "DurableCallsContract",
     "EffectsContract",
     "EventLogContract",
+    "FunctionPausesContract",
     "Harness",
     "LedgerContract",
     "OverviewContract",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from wow_ray.policy.durable_call import CallReason, CallState, Fallback
 from wow_ray.policy.durable_endings import Again, Busy, Exhausted, FallBack, Succeeded, Uncharged, written
+from wow_ray.ports.durable_calls import NOTICE_OF
 from wow_ray.testing.contract.calling import (
     FAILURE,
     LEASE,
@@ -14,6 +15,7 @@ from wow_ray.testing.contract.calling import (
     SHORT,
     CallsHarness,
     CallsSuite,
+    asked,
     claim,
     found,
     new,
@@ -140,3 +142,22 @@ class CallEnds(CallsSuite):
         assert await store.calls.finish(ends) == {rows[2].id}
         assert await store.calls.finish([]) == frozenset()
         assert await store.calls.counts() == {("grant", CallState.RUNNING): 1}
+
+    async def test_people_are_told_of_an_exhausted_call_once(self, store: CallsHarness) -> None:
+        """P13, S105: in the outbox beside what is parked; neither its other ends nor a repetition tell anything."""
+        for _ in range(3):
+            await store.calls.submit(new())
+        rows = await claim(store.calls)
+        ends = [
+            written(rows[0], Exhausted(CallReason.UNRECOVERABLE, FAILURE)),
+            written(rows[1], Succeeded("1")),
+            written(rows[2], Again(60.0, FAILURE)),
+        ]
+        await store.calls.finish(ends)
+        assert await store.calls.finish(ends) == {row.id for row in rows}
+        assert [told[1:] for told in await store.ledger.notices(0, 10)] == [("exhausted", f"{NOTICE_OF}{rows[0].id}")]
+
+        await store.calls.ask(asked("retry", rows[0]))
+        (again,) = await claim(store.calls)
+        await store.calls.finish([written(again, Exhausted(CallReason.BUDGET_SPENT, FAILURE))])
+        assert [told[1] for told in await store.ledger.notices(0, 10)] == ["exhausted", "exhausted"]

@@ -14,6 +14,7 @@ from wow_ray.failure import Category, Failure
 from wow_ray.policy.durable_asked import CallAsked, CallVerb
 from wow_ray.policy.durable_call import CallRow, CallState, NewCall
 from wow_ray.ports.durable_calls import DurableCalls, Wanted
+from wow_ray.ports.ledger import Ledger
 
 FAILURE = Failure(Category.RECOVERABLE, "default", "ValueError", "naïve ✓ 'quoted'", "Traceback…", "0123456789abcdef")
 OTHER = replace(FAILURE, type="KeyError", fingerprint="fedcba9876543210")
@@ -24,10 +25,14 @@ _numbers = count(1)
 
 
 class CallsHarness(Protocol):
-    """An empty store of durable calls. `transactions` tells whether calls can be stored in a caller's own."""
+    """An empty store of durable calls, and the ledger beside it.
+
+    `transactions` tells whether calls can be stored in a caller's own.
+    """
 
     calls: DurableCalls
     transactions: bool
+    ledger: Ledger
 
     def another(self) -> DurableCalls:
         """Give the same store as another process has it."""

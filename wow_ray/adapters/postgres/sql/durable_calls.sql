@@ -7,6 +7,16 @@ INSERT INTO {schema}.durable_calls (id, function, payload, key, priority, header
 VALUES ($1, $2, $3, $4, $5, $6::json, 'waiting', clock_timestamp() + make_interval(secs => $7), $8, $9, $10, $10, $11)
 ON CONFLICT DO NOTHING RETURNING id;
 
+-- name: submit_calls
+-- Store calls that have no keys, as arrays, unless there are some of their ids; answers the ids of the new ones.
+-- Caller: durable_calls.PostgresDurableCalls.
+INSERT INTO {schema}.durable_calls (id, function, payload, priority, headers, state, due, attempts, spent, failure, first_cause, fingerprint)
+SELECT n.id, n.function, n.payload, n.priority, n.headers::json, 'waiting', clock_timestamp() + make_interval(secs => n.delay),
+    n.attempts, n.spent, n.failure, n.failure, n.fingerprint
+FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::float8[], $7::int[], $8::int[], $9::text[], $10::text[])
+    AS n (id, function, payload, priority, headers, delay, attempts, spent, failure, fingerprint)
+ON CONFLICT DO NOTHING RETURNING id;
+
 -- name: standing_call
 -- Give the call of that id, or the one that is pending under the key.
 -- Caller: durable_calls.PostgresDurableCalls.
@@ -14,16 +24,18 @@ SELECT id FROM {schema}.durable_calls WHERE id = $1
 UNION ALL SELECT id FROM {schema}.durable_calls WHERE function = $2 AND key = $3 AND state IN ('waiting', 'running')
 LIMIT 1;
 
--- name: lock_limit
--- Let one worker at a time count the calls of a function that has a limit; held to the end of its claim.
+-- name: lock_limits
+-- Let one worker at a time count the calls of functions that have a limit, locked in one order; held to the end of its claim.
 -- Caller: durable_calls.PostgresDurableCalls.
-SELECT pg_advisory_xact_lock(hashtextextended('{schema_name}/calls/' || $1, 0));
+SELECT pg_advisory_xact_lock(n.number) FROM (
+    SELECT DISTINCT hashtextextended('{schema_name}/calls/' || f.name, 0) AS number FROM unnest($1::text[]) AS f (name) ORDER BY 1
+) n;
 
 -- name: count_running
--- Count the calls of a function that are claimed and whose lease holds.
+-- Count the calls of these functions that are claimed and whose lease holds.
 -- Caller: durable_calls.PostgresDurableCalls.
-SELECT count(*) AS running FROM {schema}.durable_calls
-WHERE state = 'running' AND function = $1 AND lease_until > clock_timestamp();
+SELECT function, count(*) AS running FROM {schema}.durable_calls
+WHERE state = 'running' AND function = ANY ($1::text[]) AND lease_until > clock_timestamp() GROUP BY function;
 
 -- name: claim_calls
 -- Claim what is claimable: functions, room for each, how many in all, worker, lease in seconds.
@@ -68,7 +80,7 @@ UPDATE {schema}.durable_calls c SET lease_until = clock_timestamp() + make_inter
 FROM mine WHERE c.id = mine.id RETURNING c.id;
 
 -- name: finish_claims
--- Write how claims end, where the token is still the row's; answers the ids of those.
+-- Write how claims end, where the token is still the row's; answers those with their new etags and states.
 -- Caller: durable_calls.PostgresDurableCalls.
 WITH d AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS d (id text, token text, state text, after float8, attempts int, spent int, busy int,
@@ -88,7 +100,7 @@ UPDATE {schema}.durable_calls c SET state = d.state,
     lease_until = CASE WHEN d.state = 'running' THEN c.lease_until END,
     ended_at = CASE WHEN d.state NOT IN ('running', 'waiting') THEN clock_timestamp() END,
     etag = c.etag + 1, updated_at = clock_timestamp()
-FROM d JOIN mine ON mine.id = d.id WHERE c.id = d.id RETURNING c.id;
+FROM d JOIN mine ON mine.id = d.id WHERE c.id = d.id RETURNING c.id, c.etag, c.state;
 
 -- name: next_due_call
 -- Give the seconds until the next call of these functions can be claimed.

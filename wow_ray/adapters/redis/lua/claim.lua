@@ -1,5 +1,5 @@
 -- Claim what is claimable. ARGV: worker, lease in microseconds, how many at most, a text no other claim has, then for
--- each function its name, its room, and how many may run at once (-1 = any number). Answers the rows, flat.
+-- each function its name, its room, and how many may run at once (-1 = any number). Answers the rows as JSON.
 local worker, lease, most, unique = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local found, room = {}, {}
 for n = 5, #ARGV, 3 do
@@ -39,7 +39,7 @@ for _, one in ipairs(found) do
             state = 'running', token = unique .. '-' .. #taken, worker = worker, lease_until = stamp(now + lease),
             attempts = row.attempts + calls, spent = row.spent + calls, fallbacks = row.fallbacks + 1 - calls,
         })
-        taken[#taken + 1] = redis.call('HGETALL', call_key(one.id))
+        taken[#taken + 1] = row
     end
 end
-return taken
+return #taken > 0 and cjson.encode(taken) or '[]'

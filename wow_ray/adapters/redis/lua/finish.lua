@@ -1,6 +1,7 @@
 -- Write how claims end, each where its token is still the row's. ARGV: one JSON object for each end, its fields as texts,
--- false for those to be taken away; `after` in microseconds, `aside` "1" or false. Answers the ids of lost claims.
-local lost = {}
+-- false for those to be taken away; `after` in microseconds, `aside` "1" or false. Answers the new etags in the same order,
+-- empty for claims that are lost.
+local etags = {}
 for n = 1, #ARGV do
     local fields = cjson.decode(ARGV[n])
     local row = read(fields.id)
@@ -14,8 +15,9 @@ for n = 1, #ARGV do
         end
         fields.ended_at = not pending(fields.state) and stamp(now) or false
         change(row, fields)
+        etags[n] = row.etag
     else
-        lost[#lost + 1] = fields.id
+        etags[n] = ''
     end
 end
-return lost
+return etags
