@@ -133,12 +133,13 @@ async def open_service(
     overrides: Mapping[Any, Any] | None = None,
     elsewhere: Elsewhere | None = None,
     calls: bool = True,
+    release: str = "",
 ) -> AsyncIterator[Service]:
     """Run an app on Postgres, in this process, until the block ends; then it is drained.
 
     `partitions` over what the settings say, or each one's slots by its name; `returning` says where a group goes on
-    that was away (L5); `sweeps` and `elsewhere` as in `Service`; with `calls` durable calls are run here too. Raises
-    what `checked` and `Service` raise, before anything is handled.
+    that was away (L5); `sweeps`, `elsewhere` and `release` as in `Service`; with `calls` durable calls are run here
+    too. Raises what `checked` and `Service` raise, before anything is handled.
     """
     database = await checked(database)
     clock = SystemClock()
@@ -159,10 +160,15 @@ async def open_service(
             partitions=partitions or settings.partitions,
             sweeps=sweeps,
             elsewhere=elsewhere,
-            pace=_pace(settings),
+            pace=Pace(
+                concurrency=settings.concurrency,
+                commit_interval=settings.commit.interval,
+                commit_events=settings.commit.events,
+            ),
             overrides=overrides,
             returning=returning,
             calls=CallPace(concurrency=settings.concurrency) if calls else None,
+            release=release,
         )
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:
@@ -236,15 +242,16 @@ def at_hand(database: Database, wakes: Wakes | None = None) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_control(database: Database) -> AsyncIterator[Control]:
-    """Open what steering a context takes. Raises what `checked` raises."""
+async def open_control(database: Database, settings: Settings | None = None) -> AsyncIterator[Control]:
+    """Open what steering a context takes; without `settings` nothing scales by itself. Raises what `checked` raises."""
     database = await checked(database)
     async with (
         open_stores(database, SystemClock()) as client,
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
-        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse)
+        bounds = None if settings is None else settings.autoscale.bounds()
+        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse, client.pauses, bounds)
 
 
 @asynccontextmanager
@@ -273,15 +280,6 @@ def _wake(service: Service, heads: Heads) -> None:
         slots, seen = partition.slots, partition.feed.heads
         if any(slot in slots and seen.get(slot, 0) < position for slot, position in heads.items()):
             partition.feed.wake()
-
-
-def _pace(settings: Settings) -> Pace:
-    """Give the pace that the settings ask for."""
-    return Pace(
-        concurrency=settings.concurrency,
-        commit_interval=settings.commit.interval,
-        commit_events=settings.commit.events,
-    )
 
 
 @contextmanager

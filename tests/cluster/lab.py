@@ -11,7 +11,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,22 @@ class Lab:
     admin: asyncpg.Connection[asyncpg.Record]
     schema: str
     plan: Plan | None = None
+    written: list[Path] = field(default_factory=list)
+    """The modules of its releases."""
     appended: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     async def up(self, partitions: int = 2) -> Plan:
         """Bring it up, or change the number of partitions."""
         self.plan = await self.deployment.up(self.control, partitions)
         return self.plan
+
+    def release(self, modules: Path, name: str, text: str) -> Deployment:
+        """Give the deployment of another release, whose module holds this text."""
+        module = modules / f"{self.site.target.partition(':')[0]}_{name}.py"
+        module.write_text(text)
+        self.written.append(module)
+        site = replace(self.site, target=f"{module.stem}:app", release=name)
+        return Deployment(site, RayFleet(site), _tell)
 
     async def paid(self, *ids: str, times: int = 1) -> None:
         """Append so many events to each order, in turn."""
@@ -207,12 +217,17 @@ def _tell(line: str) -> None:
 
 
 @asynccontextmanager
-async def lab_of(dsn: str, modules: Path, *, scores: bool = False, callers: int = 0) -> AsyncIterator[Lab]:
+async def lab_of(
+    dsn: str, modules: Path, *, scores: bool = False, release: int = 0, callers: int = 0
+) -> AsyncIterator[Lab]:
     """Give an app of its own on the session's Ray; its actors and its schema are gone afterwards."""
     name = f"t{uuid.uuid4().hex[:10]}"
     module = modules / f"shop_{name}.py"
-    module.write_text(f"from tests.cluster.shop import make\n\napp = make({name!r}, {name!r}, scores={scores})\n")
-    app = make(name, name, scores=scores)
+    module.write_text(
+        f"from tests.cluster.shop import make\n\napp = make({name!r}, {name!r}, scores={scores}, release={release})\n"
+    )
+    app = make(name, name, scores=scores, release=release)
+    written = [module]
     site = AppSite(f"{module.stem}:app", name, "r1", callers=callers)
     database = Database(dsn, name, name)
     await migrated(database, settings_of(app, environ={}))
@@ -226,10 +241,11 @@ async def lab_of(dsn: str, modules: Path, *, scores: bool = False, callers: int 
             app.connect(dsn) as client,
         ):
             deployment = Deployment(site, fleet, _tell)
-            yield Lab(site, fleet, deployment, control, operations, client.store, admin, name)
+            yield Lab(site, fleet, deployment, control, operations, client.store, admin, name, written=written)
     finally:
         for actor in sorted(await fleet.names(), reverse=True):  # the supervisor first, it would start others again
             await fleet.end(actor)
-        module.unlink()
+        for each in written:
+            each.unlink()
         await admin.execute(f'drop schema "{name}" cascade')
         await admin.close()

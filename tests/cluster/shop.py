@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 from pydantic import BaseModel
 
-from wow_ray import Aggregate, App, Durable, Event, ReactContext, StateEvent, on_event, retry
+from wow_ray import Aggregate, App, Durable, Event, ProjectContext, ReactContext, StateEvent, on_event, retry
 from wow_ray.adapters.clock import monotonic
 
 DSN = "WOW_RAY_POSTGRES_DSN"
@@ -59,23 +59,23 @@ class Witness:
     def __init__(self, pool: asyncpg.Pool[asyncpg.Record], schema: str) -> None:
         """Write to the tables `calls` and `done` of the schema."""
         self._pool = pool
-        self._schema = schema
+        self.schema = schema
 
     async def begun(self, event: Event[Any], ctx: ReactContext, *more: Any) -> None:  # noqa: ANN401 - for one column
         """Note that a call begins, and when it did by the machine's monotonic time."""
         began, said = monotonic(), ", ".join(map(str, more))
         row = (ctx.subscription, event.ref.id, event.version, ctx.attempt, ctx.invocation_key, os.getpid(), said, began)
         columns = "subscription, id, version, attempt, key, pid, said, began"
-        await self._pool.execute(f"insert into {self._schema}.calls ({columns}) values ($1,$2,$3,$4,$5,$6,$7,$8)", *row)  # noqa: S608 - our own name
+        await self._pool.execute(f"insert into {self.schema}.calls ({columns}) values ($1,$2,$3,$4,$5,$6,$7,$8)", *row)  # noqa: S608 - our own name
 
     async def broken(self, name: str) -> bool:
         """Tell whether an order is broken now."""
-        return bool(await self._pool.fetchval(f"select 1 from {self._schema}.broken where id = $1", name))  # noqa: S608
+        return bool(await self._pool.fetchval(f"select 1 from {self.schema}.broken where id = $1", name))  # noqa: S608
 
     async def done(self, event: Event[Any], ctx: ReactContext) -> None:
         """Note that a call ends well."""
         row = (ctx.subscription, event.ref.id, event.version)
-        await self._pool.execute(f"insert into {self._schema}.done (subscription, id, version) values ($1,$2,$3)", *row)  # noqa: S608
+        await self._pool.execute(f"insert into {self.schema}.done (subscription, id, version) values ($1,$2,$3)", *row)  # noqa: S608
 
 
 @retry(timeout="20s", recoverable=[ValueError])
@@ -117,15 +117,50 @@ class Scorer:
         await self.witness.done(event, ctx)
 
 
-def make(context: str, schema: str, *, scores: bool) -> App:
-    """Make the app under a context and in a schema of its own."""
+@retry(recoverable=[ValueError])
+class Teller:
+    """A handler that the second release does not have."""
+
+    def __init__(self, witness: Witness) -> None:
+        """Take the witness."""
+        self.witness = witness
+
+    @on_event
+    async def on_paid(self, event: Event[Paid]) -> None:
+        """Fail for orders that are broken."""
+        if await self.witness.broken(event.ref.id):
+            raise ValueError(f"{event.ref} cannot be told of")
+
+
+class Sums:
+    """A projection that the first release does not have."""
+
+    def __init__(self, witness: Witness) -> None:
+        """Take the witness."""
+        self.witness = witness
+
+    @on_event
+    async def on_paid(self, event: Event[Paid], ctx: ProjectContext) -> None:
+        """Note the call, within the projection's own transaction."""
+        await ctx.connection.execute(
+            f"insert into {self.witness.schema}.done (subscription, id, version) values ('Sums.on_paid', $1, $2)",  # noqa: S608
+            event.ref.id,
+            event.version,
+        )
+
+
+def make(context: str, schema: str, *, scores: bool = False, release: int = 0) -> App:
+    """Make the app under a context and in a schema of its own.
+
+    The second release tries twice where the others try four times, and projects `Sums`; only the first has a `Teller`.
+    """
     app = App(
         context,
         settings={
             "postgres_schema": schema,
             "slots": 16,
             "subscription": {
-                "retry": {"max_attempts": 4, "initial_backoff": "50ms"},
+                "retry": {"max_attempts": 2 if release == 2 else 4, "initial_backoff": "50ms"},
                 "parked": {"initial_delay": "2s", "multiplier": 1.0},
             },
         },
@@ -142,6 +177,10 @@ def make(context: str, schema: str, *, scores: bool) -> App:
         return os.getpid()
 
     app.reactor(start="beginning")(Notifier)
+    if release == 1:
+        app.reactor(start="beginning")(Teller)
+    if release == 2:
+        app.projection(Sums)
     if scores:
         app.reactor(start="beginning", isolation="actor", num_cpus=0.01)(Scorer)
     return app

@@ -119,13 +119,14 @@ def test_up_without_a_cluster_or_a_postgres_of_yours_says_what_it_needs() -> Non
 
 
 @contextmanager
-def a_cluster(told: Mapping[str, str]) -> Iterator[str]:
+def a_cluster(told: Mapping[str, str], *more: str, cpus: int = 4, address: str = f"{LOOPBACK}:6390") -> Iterator[str]:
     """Start a head with a dashboard, as an operator would; answers the address for jobs."""
+    ip, port = address.split(":")
     sessions = Path(tempfile.mkdtemp(prefix="wr-head-"))
-    command = ["start", "--head", "--block", "--port", "6390", "--dashboard-host", "127.0.0.1", "--dashboard-port"]
-    command += ["8299", "--num-cpus", "4", "--disable-usage-stats", "--temp-dir", str(sessions)]
+    command = ["start", "--head", "--block", "--port", port, "--dashboard-host", "127.0.0.1", "--dashboard-port"]
+    command += ["8299", "--num-cpus", str(cpus), "--disable-usage-stats", "--temp-dir", str(sessions), *more]
     # The session's Ray, in the same place, has the ports that agents take otherwise.
-    command += ["--node-ip-address", LOOPBACK, "--dashboard-agent-listen-port", "52399"]
+    command += ["--node-ip-address", ip, "--dashboard-agent-listen-port", "52399"]
     with (sessions / "head.out").open("w") as out:
         head = subprocess.Popen(
             [str(BIN / "ray"), *command], env=told, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=True

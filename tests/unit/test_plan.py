@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wow_ray.errors import SettingsError
-from wow_ray.policy.plan import Move, Plan, following, moves, respread, spread
+from wow_ray.policy.plan import Move, Plan, following, moves, names_of, reads_more, respread, spread
 
 PLAN = Plan(3, "r1", {"shop-0": (0, 1), "shop-1": (2, 3)})
 
@@ -31,6 +31,35 @@ def test_a_partition_owns_what_the_plan_names_for_it_under_its_own_release() -> 
     assert PLAN.share("shop-2", "r1") == ()
 
 
+def test_a_program_is_its_release_and_its_edition() -> None:
+    """The same name with other files or settings is another program, and owns nothing in this plan."""
+    plan = Plan(3, "r1", {"shop-1": (2, 3)}, "e1")
+    assert plan.share("shop-1", "r1", "e1") == (2, 3)
+    assert plan.share("shop-1", "r1") == plan.share("shop-1", "r1", "e2") == plan.share("shop-1", "r2", "e1") == ()
+    assert following(plan, "r1", dict(plan.partitions), "e1") is None
+    assert following(plan, "r1", {}, "e2", actor="ann", reason="why") == Plan(4, "r1", {}, "e2", "ann", "why")
+
+
+def test_a_program_reads_more_when_a_group_there_is_gets_a_type_or_a_revision() -> None:
+    """H19: a group that is new has a start of its own, and one that reads less has nothing to miss."""
+    old = [{"Notifier": ["order/paid@1", "order/sent@2"], "Sales": ["order/paid@1"]}, {}]
+
+    assert not reads_more({"Notifier": ["order/paid@1"], "Sales": ["order/paid@1"], "New": ["order/lost@1"]}, old)
+    assert reads_more({"Sales": ["order/paid@1", "order/sent@2"]}, old)
+    assert reads_more({"Sales": ["order/paid@2"]}, old)
+    assert reads_more({"Sales": ["order/*"]}, old)
+    assert not reads_more({"Notifier": ["order/paid@1"]}, [])
+
+
+def test_partitions_keep_their_names_and_others_get_the_lowest_that_are_free() -> None:
+    """What is no name of a partition of this app is not kept; the highest numbers go first."""
+    assert names_of("shop", 3) == ["shop-0", "shop-1", "shop-2"]
+    assert names_of("shop", 2, ["shop-10", "shop-9", "shop-8"]) == ["shop-8", "shop-9"]
+    assert names_of("shop", 4, ["shop-4", "shop-5", "mail-0", "shop-x"], ["shop-0"]) == [
+        *("shop-1", "shop-2", "shop-4", "shop-5")
+    ]
+
+
 def test_a_plan_that_says_the_same_is_not_proposed_again() -> None:
     """Otherwise its number is one more: 1 for the first, 4 after 3."""
     assert following(PLAN, "r1", dict(PLAN.partitions)) is None
@@ -43,7 +72,7 @@ def scaled(*numbers: int, slots: int = 16) -> dict[str, tuple[int, ...]]:
     """Give the shares after these numbers of partitions, one after the other."""
     shares: dict[str, tuple[int, ...]] = {}
     for number in numbers:
-        shares = respread("shop", shares, number, slots)
+        shares = respread(shares, names_of("shop", number, shares), slots)
     return shares
 
 
@@ -70,7 +99,7 @@ def test_every_slot_has_one_owner_shares_are_balanced_and_the_fewest_move(
 ) -> None:
     """L7: whatever was before; names are those of the first N, so a partition that stays is the same one."""
     before = scaled(*numbers, slots=slots)
-    after = respread("shop", before, partitions, slots)
+    after = respread(before, names_of("shop", partitions, before), slots)
 
     assert list(after) == [f"shop-{place}" for place in range(partitions)]
     assert sorted(slot for share in after.values() for slot in share) == list(range(slots))
@@ -85,7 +114,7 @@ def test_every_slot_has_one_owner_shares_are_balanced_and_the_fewest_move(
 )
 def test_a_plan_that_is_none_is_put_right(present: dict[str, tuple[int, ...]], partitions: int) -> None:
     """A slot that is named twice, not at all, or does not exist: each has one owner afterwards."""
-    after = respread("shop", present, partitions, 12)
+    after = respread(present, names_of("shop", partitions, present), 12)
 
     assert sorted(slot for share in after.values() for slot in share) == list(range(12))
 
@@ -109,7 +138,7 @@ def test_the_same_number_again_is_the_same_plan() -> None:
 def test_less_than_one_partition_is_refused() -> None:
     """Nobody would own anything; `down` is another word."""
     with pytest.raises(SettingsError, match="at least one"):
-        respread("shop", {}, 0, 16)
+        respread({}, names_of("shop", 0), 16)
 
 
 def test_what_waits_to_move_is_told_by_where_from_and_where_to() -> None:

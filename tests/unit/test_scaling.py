@@ -16,7 +16,7 @@ from wow_ray.adapters.memory import MemoryStore
 from wow_ray.cli.looking import show_status
 from wow_ray.cli.scaling import show_scale
 from wow_ray.errors import ConflictError, OperationError
-from wow_ray.ops import MoveView, Operations, ScaleView
+from wow_ray.ops import Command, MoveView, Operations, ScaleView
 from wow_ray.ops.http import api
 from wow_ray.policy.plan import Plan, spread
 from wow_ray.ports.slots import Owner
@@ -88,7 +88,22 @@ async def test_a_plan_with_the_fewest_moves_is_stored_and_answered_before_they_a
         2, "r1", {"shop-0": (0, 1), "shop-1": (4, 5), "shop-2": (2, 3), "shop-3": (6, 7)}
     )
     moves = (MoveView("shop-0", "shop-2", 2), MoveView("shop-1", "shop-3", 2))
-    assert view == ScaleView(2, "r1", dict.fromkeys(("shop-0", "shop-1", "shop-2", "shop-3"), 2), True, 4, moves)  # noqa: FBT003 - as told
+    absent = ("shop-2", "shop-3")
+    shares = dict.fromkeys(("shop-0", "shop-1", "shop-2", "shop-3"), 2)
+    assert view == ScaleView(2, "r1", shares, changed=True, waiting=4, moves=moves, absent=absent)
+
+
+async def test_who_asked_and_why_is_kept_with_the_plan(place: Place) -> None:
+    """A reason that is empty is refused, as everywhere; who only repeats a plan is not noted."""
+    with pytest.raises(OperationError, match="the reason is empty"):
+        await place.operations.scaling.scale(4, Command("ann", " "))
+    view = await place.operations.scaling.scale(4, Command("ann", "sale"))
+    again = await place.operations.scaling.scale(4, Command("bob", "again"))
+
+    assert (view.actor, view.reason) == (again.actor, again.reason) == ("ann", "sale")
+    plan = await place.plans.present()
+    assert plan is not None
+    assert (plan.actor, plan.reason) == ("ann", "sale")
 
 
 async def test_the_same_number_again_changes_nothing(place: Place) -> None:

@@ -51,6 +51,8 @@ class CallerActor:
             "plan": 0,
             "moves": NO_MOVES,
             "release": self._site.release,
+            "edition": self._site.edition,
+            "past": True,
             "silence": self.life.silence,
             "age": self._clock.monotonic() - self.life.began,
             "slots": [],

@@ -39,13 +39,28 @@ def is_local(environ: Mapping[str, str] = os.environ) -> bool:
     return not environ.get("RAY_ADDRESS")
 
 
+LEFT_OUT = (".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", "*.py[cod]", ".*_cache", "*.log", "*.out")
+"""What of an app's folder is no part of the program; its `.gitignore` and `.rayignore` count besides."""
+
+
+def files_of_program() -> str:
+    """Name the state of the files that actors started from here get: it differs when any of them does.
+
+    Empty where they see a folder as it is at the time.
+    """
+    import ray  # noqa: PLC0415 - as in `connected`
+
+    return str(ray.get_runtime_context().runtime_env.get("working_dir", ""))
+
+
 @contextmanager
-def connected(folder: Path, *, cpus: int | None = None, quiet: bool = True) -> Iterator[None]:
+def connected(folder: Path, *, cpus: int | None = None, quiet: bool = True, lasting: bool = False) -> Iterator[None]:
     """Connect until the block ends; a local Ray begins and ends with it, a cluster goes on.
 
     Actors find the app's modules from `folder` on: on a local Ray, and on a cluster whose nodes have that folder,
-    through PYTHONPATH; else through the working folder of the job that this process belongs to
-    (`ray job submit --working-dir`). Takes some seconds.
+    through PYTHONPATH. On a cluster, `lasting` actors get a copy of it as it is now, so that one that is started anew
+    runs the program that it was started with, whatever has become of the folder; the job that this process belongs to
+    has such a copy already (`ray job submit --working-dir`). Takes some seconds.
     """
     local = is_local()
     if local:
@@ -59,6 +74,8 @@ def connected(folder: Path, *, cpus: int | None = None, quiet: bool = True) -> I
         options |= {"address": "local", "include_dashboard": False, "num_cpus": cpus}
         if sys.platform == "linux":
             options["_node_ip_address"] = LOOPBACK
+    elif lasting and JOB not in os.environ:
+        options["runtime_env"] = {"working_dir": str(folder), "excludes": list(LEFT_OUT)}
     elif JOB not in os.environ:
         options["runtime_env"] = {"env_vars": {"PYTHONPATH": str(folder)}}
     ray.init(**options)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import ray
+from ray._private.state import actors as actor_states
 from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError
 
@@ -80,9 +81,10 @@ def control(handle: ActorHandle[Any], method: str, *arguments: object) -> Awaita
 
 @dataclass(frozen=True)
 class RayFleet:
-    """`Fleet` on the cluster this process is connected to; travels as names."""
+    """`Fleet` on the cluster this process is connected to; travels as names. A partition reserves `cpus`."""
 
     site: Site
+    cpus: float = 0.01
 
     @property
     def namespace(self) -> str:
@@ -102,6 +104,7 @@ class RayFleet:
         elif actor.startswith(CALLER):
             put_on(CallerActor, "caller").options(**lasting).remote(actor, self.site)
         else:
+            lasting["num_cpus"] = self.cpus
             put_on(PartitionActor, "partition").options(**lasting).remote(actor, self.site, RayHire(self.site), self)
 
     async def status(self, actor: str, patience: float) -> Mapping[str, Any] | None:
@@ -115,10 +118,6 @@ class RayFleet:
     async def nudge_intents(self, partition: str, patience: float) -> None:
         """See the port."""
         await self._asked(partition, "nudge_intents", patience)
-
-    async def plan(self, partitions: int, patience: float) -> int | None:
-        """Have the supervisor plan for so many partitions; answers the plan's number, `None` = it is away."""
-        return cast("int | None", await self._asked(SUPERVISOR, "plan", patience, partitions))
 
     async def direct(self, partition: str, directive: Mapping[str, Any], patience: float) -> None:
         """See the port."""
@@ -153,6 +152,16 @@ class RayFleet:
         """See the port."""
         found = await asyncio.to_thread(ray.util.list_named_actors, all_namespaces=True)
         return frozenset(each["name"] for each in found if each["namespace"] == self.namespace)
+
+    async def waits(self, actor: str) -> bool:
+        """See the port."""
+        try:
+            handle = await self._handle(actor)
+            # Ray tells this to nobody without its dashboard but here (measured).
+            found = await asyncio.to_thread(actor_states, handle._actor_id.hex())  # noqa: SLF001 - as said
+        except GONE:
+            return False
+        return found.get("State") in {"PENDING_CREATION", "DEPENDENCIES_UNREADY"}
 
     async def _handle(self, actor: str) -> ActorHandle[Any]:
         return await asyncio.to_thread(ray.get_actor, actor, namespace=self.namespace)

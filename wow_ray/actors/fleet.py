@@ -40,10 +40,6 @@ class Fleet(Protocol):
         """Ask an actor how it stands; `None` = it is away. Raises `TimeoutError` after `patience` seconds."""
         ...
 
-    async def plan(self, partitions: int, patience: float) -> int | None:
-        """Have the supervisor plan for so many partitions; answers the plan's number, `None` = it is away."""
-        ...
-
     async def nudge_due(self, partition: str, patience: float) -> None:
         """Have a partition begin what is due."""
         ...
@@ -66,6 +62,10 @@ class Fleet(Protocol):
 
     async def end(self, actor: str) -> None:
         """End an actor for good."""
+        ...
+
+    async def waits(self, actor: str) -> bool:
+        """Tell whether an actor waits for a place in the cluster: it has no process yet."""
         ...
 
     async def names(self) -> frozenset[str]:

@@ -42,6 +42,7 @@ class LedgerActor:
         return {
             "pid": os.getpid(),
             "release": self._site.release,
+            "edition": self._site.edition,
             "trouble": self._trouble,
             "silence": self.life.silence,
             "rounds": self._rounds,

@@ -26,18 +26,16 @@ NO_MOVES: Mapping[str, object] = {"joining": 0, "leaving": 0, "kept": [], "stood
 class Moving:
     """The moves of one partition."""
 
-    def __init__(  # noqa: PLR0917 - a partition, its plan, its store
+    def __init__(
         self,
-        name: str,
-        release: str,
+        share: Callable[[Plan], tuple[int, ...]],
         clock: Clock,
         control: Control,
         service: Service,
         swept: Callable[[], Awaitable[object]],
     ) -> None:
-        """Move slots of the service's one partition, which has that lasting name; `swept()` looks for due rows."""
-        self._name = name
-        self._release = release
+        """Move slots of the one partition, whose part of a plan is `share(plan)`; `swept()` looks for due rows."""
+        self._share_of = share
         self._clock = clock
         self._control = control
         self._service = service
@@ -54,12 +52,13 @@ class Moving:
     async def follow(self) -> None:
         """Follow plans until the partition is to own nothing and has given up what can be given up (H25).
 
-        Also when its program is not the plan's any more, or nobody is to own anything: then everything is drained.
+        To a partition of another program than the plan's it gives nothing: another one takes its slots over, one by
+        one (H19). Where nobody is to own anything everything is drained.
         """
         while True:
             try:
                 plan = await self._control.plans.present()
-                if plan is None or plan.release != self._release or not plan.partitions:
+                if plan is None or not plan.partitions:
                     return
                 if await self._followed(plan):
                     return
@@ -70,25 +69,26 @@ class Moving:
     async def _followed(self, plan: Plan) -> bool:
         """Have slots come and go as the plan says; `True` = there is nothing left to do here."""
         partition = self._partition
-        share, owned = frozenset(plan.share(self._name, self._release)), frozenset(partition.slots)
+        share, owned = frozenset(self._share_of(plan)), frozenset(partition.slots)
         self.plan, self._share = plan.number, share
         partition.joining.joined = self._look_soon
         partition.joining.want(share)
         leaving = owned - share
+        going: list[int] = []
         if leaving:
             owners, living = plan.owners(), await self._living()
-            partition.leaving.want([slot for slot in leaving if owners.get(slot) in living])
-        else:
-            partition.leaving.want(())
+            going = [slot for slot in leaving if owners.get(slot) in living]
+        partition.leaving.want(going)
+        partition.feed.still = plan.still and not share and bool(going)
         if (leaving or self._next_sweep == 0.0) and self._clock.monotonic() >= self._next_sweep:
             self._next_sweep = self._clock.monotonic() + SWEEP
             await self._swept()
         return not share and owned <= partition.leaving.kept
 
     async def _living(self) -> frozenset[str]:
-        """Name the partitions whose lease holds."""
-        seen = await self._control.overview.snapshot()
-        return frozenset(owner.partition for owner in seen.owners if owner.lease_left > 0)
+        """Name the other partitions whose lease holds; on another cluster there may be one of this one's name."""
+        seen, own = await self._control.overview.snapshot(), self._partition.owner.id
+        return frozenset(owner.partition for owner in seen.owners if owner.lease_left > 0 and owner.id != own)
 
     def _look_soon(self) -> None:
         """Look for due rows with the next look at the plan: what came may have been due while nobody had it."""

@@ -20,8 +20,9 @@ from wow_ray.actors.life import Life
 from wow_ray.actors.moving import NO_MOVES, PLAN_POLL, Moving, own_now
 from wow_ray.actors.site import Control, Site
 from wow_ray.actors.steered import Steered, groups_of
-from wow_ray.errors import StoreUnavailableError
-from wow_ray.policy.plan import Plan
+from wow_ray.errors import ConfigurationError, SchemaError, StoreUnavailableError
+from wow_ray.policy.plan import Plan, Reading
+from wow_ray.runtime.assembly import reading
 from wow_ray.runtime.service import Service
 from wow_ray.runtime.sweep import Sweep
 
@@ -35,7 +36,8 @@ FIRST_RETRY, LAST_RETRY = 0.2, 5.0
 LAST_WORDS = 2.0
 """Seconds the last words of a process that is ended in order may take."""
 
-Standing = Literal["starting", "waiting", "running", "draining", "drained"]
+Standing = Literal["starting", "waiting", "rehearsing", "ready", "running", "draining", "drained"]
+"""`waiting` for a plan that gives it something; `ready` says so after a rehearsal, while another program runs (H19)."""
 
 
 class PartitionActor:
@@ -61,6 +63,10 @@ class PartitionActor:
         self._steered = None if steering is None else Steered(name, self._clock, steering)
         self._standing: Standing = "starting"
         self._trouble = ""
+        self._hopeless = False
+        self._reads: Reading = {}
+        self._past = False
+        """Whether it has run: then it has nothing to rehearse."""
         self._plan = 0
         self._service: Service | None = None
         self._moving: Moving | None = None
@@ -75,8 +81,9 @@ class PartitionActor:
     async def status(self) -> dict[str, Any]:
         """Tell how it stands, from plain values; answers also while the data loop is busy.
 
-        `silence` is seconds since that loop last turned, `trouble` why it does not start, `plan` the number of the
-        plan that it follows (0 = none yet), `moves` what has to come and to leave for it.
+        `silence` is seconds since that loop last turned, `trouble` why it does not start, `hopeless` that this stays
+        until somebody changes the program or its settings. `plan` is the number of the plan that it follows (0 = none),
+        `moves` what has to come and to leave for it, `reads` what its program does; `past`: it has run before.
         """
         service, moving = self._service, self._moving
         return {
@@ -85,8 +92,12 @@ class PartitionActor:
             "standing": self._standing,
             "trouble": self._trouble,
             "plan": self._plan if moving is None else moving.plan,
+            "reads": self._reads if service is None else reading(service.spec),
             "moves": NO_MOVES if moving is None else moving.view(),
             "release": self._site.release,
+            "edition": self._site.edition,
+            "past": self._past,
+            "hopeless": self._hopeless,
             "silence": self.life.silence,
             "age": self._clock.monotonic() - self.life.began,
             "slots": [] if service is None else [slot for each in service.partitions for slot in list(each.slots)],
@@ -147,6 +158,7 @@ class PartitionActor:
                 if str(error) != self._trouble:
                     log.warning("%s cannot start (%s); trying on", self.name, error)
                 self._standing, self._trouble = "starting", str(error) or repr(error)
+                self._hopeless = isinstance(error, (ConfigurationError, SchemaError))
                 await self._first(self._asked.wait(), self._clock.sleep(wait))
                 wait = min(wait * 2, LAST_RETRY)
         self._standing = "drained"
@@ -158,7 +170,7 @@ class PartitionActor:
         share = self._share(plan)
         self._plan = 0 if plan is None else plan.number
         if not share:
-            self._standing = "waiting"
+            await self._rehearsed(plan)
             await self._first(self._asked.wait(), self._clock.sleep(SHARE_POLL))
             return
         self._standing = "starting"
@@ -176,6 +188,22 @@ class PartitionActor:
         if not serving.cancelled():
             serving.result()
 
+    async def _rehearsed(self, plan: Plan | None) -> None:
+        """Wait for a plan; while another program runs, once it is known that this one would start (H19)."""
+        if plan is not None and plan.partitions and self._of_another(plan) and not self._past:
+            if self._standing != "ready":
+                self._standing = "rehearsing"
+                rehearsing = asyncio.ensure_future(self._site.rehearse())
+                await self._first(rehearsing, self._asked.wait())
+                if not rehearsing.cancelled():
+                    self._reads = rehearsing.result()
+                    self._standing, self._trouble = "ready", ""
+        else:
+            self._standing = "waiting"
+
+    def _of_another(self, plan: Plan) -> bool:
+        return not plan.is_of(self._site.release, self._site.edition)
+
     async def _served(self, share: Sequence[int], leave: asyncio.Event) -> None:
         """Run the partition in one task, as it wants to be; one that is over by itself takes the process with it."""
         try:
@@ -183,7 +211,7 @@ class PartitionActor:
                 Pools(self._hire) as pools,
                 self._site.partition(self.name, share, None if self._hire is None else pools) as service,
             ):
-                self._service, self._standing, self._trouble = service, "running", ""
+                self._service, self._standing, self._trouble, self._past = service, "running", "", True
                 self._runs.set()
                 if self._steered is not None:
                     self._steered.take(service)
@@ -202,7 +230,7 @@ class PartitionActor:
         """Have slots come and go once it runs; a start that still waits for slots is given up for another share."""
         await self._first(self._runs.wait(), self._changed(control, share))
         if self._service is not None:
-            self._moving = Moving(self.name, self._site.release, self._clock, control, self._service, self._nudged_due)
+            self._moving = Moving(self._share, self._clock, control, self._service, self._nudged_due)
             await self._moving.follow()
 
     async def _changed(self, control: Control, share: Sequence[int]) -> None:
@@ -217,7 +245,7 @@ class PartitionActor:
                 return
 
     def _share(self, plan: Plan | None) -> tuple[int, ...]:
-        return () if plan is None else plan.share(self.name, self._site.release)
+        return () if plan is None else plan.share(self.name, self._site.release, self._site.edition)
 
     async def _drain(self) -> None:
         self._asked.set()

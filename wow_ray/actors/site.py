@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.policy.autoscale import Bounds
 from wow_ray.policy.classify import Asked
+from wow_ray.policy.plan import Reading
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.ledger import Ledger
 from wow_ray.ports.overview import Overview
+from wow_ray.ports.pauses import Pauses
 from wow_ray.ports.plans import Plans
 from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
@@ -30,6 +33,9 @@ class Control:
     overview: Overview
     slots: int
     excuse: Callable[[str], Awaitable[None]]
+    pauses: Pauses
+    autoscale: Bounds | None = None
+    """Within which bounds the supervisor changes the number of partitions; `None` = it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +68,24 @@ class Site(Protocol):
         ...
 
     @property
+    def edition(self) -> str:
+        """What differs when anything of this program does, also under the same release."""
+        ...
+
+    @property
     def callers(self) -> int:
         """How many actors run durable calls and nothing else; 0 = the partitions run them."""
         ...
 
     def clock(self) -> Clock:
         """Give the process's time."""
+        ...
+
+    async def rehearse(self) -> Reading:
+        """Raise what `partition` would raise before it takes slots; opens everything and closes it again.
+
+        Answers what the program reads.
+        """
         ...
 
     def control(self) -> AbstractAsyncContextManager[Control]:

@@ -81,12 +81,22 @@ def groups_of(service: Service) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for partition in service.partitions:
         for name, group in partition.by_name.items():
-            new = {"handled": 0, "failures": 0, "running": 0, "paused": False, "limit": 0, "full": 0, "cause": ""}
+            new = {
+                "handled": 0,
+                "failures": 0,
+                "running": 0,
+                "paused": False,
+                "still": False,
+                "limit": 0,
+                "full": 0,
+                "cause": "",
+            }
             one = found.setdefault(name, new)
             one["handled"] += group.handled
             one["failures"] += group.failures
             one["running"] += group.running
             one["paused"] |= group.pause is not None
+            one["still"] |= group.pause is not None or bool(group.stops)
             one["limit"] += group.limit
             one["full"] += group.ceiling
             one["cause"] = one["cause"] or group.limiter.cause

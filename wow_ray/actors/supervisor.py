@@ -1,4 +1,4 @@
-"""The actor that keeps partitions and callers: it proposes plans, starts who is missing, replaces who hangs.
+"""The actor that keeps partitions and callers: it starts who is missing, replaces who hangs, ends who is not needed.
 
 It holds no truth. The plan is in the store, a partition takes its slots without being told, and a supervisor that was
 killed begins again by looking at both.
@@ -12,12 +12,13 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from wow_ray.actors.autoscaling import Autoscaling
 from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR, Fleet, callers_of
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.concert import Concert, Standing
-from wow_ray.policy.plan import Plan, following, respread
+from wow_ray.policy.plan import Plan
 
 log = logging.getLogger("wow_ray.actors")
 
@@ -27,8 +28,8 @@ PATIENCE = 3.0
 """Seconds within which an actor answers."""
 SILENT = 15.0
 """Seconds without an answer after which an actor's process counts as hung: stopped, or starved for good."""
-STRANGE = 60.0
-"""Seconds after which an actor that no plan names is not waited for any more: its plan would have come."""
+STRANGE = 180.0
+"""Seconds after which an actor that has never run is not waited for any more: its plan would have come (H19)."""
 STUCK = 60.0
 """Seconds after which a data loop that does not turn counts as hung.
 
@@ -49,6 +50,7 @@ class SupervisorActor:
         self._strange: dict[str, float] = {}
         """Partitions' actors that are in no plan, and since when."""
         self._control: Control | None = None
+        self._autoscaling = Autoscaling(site.context, self._clock)
         self._trouble = ""
         self._concert = Concert()
         self._bounded: dict[str, int] = {}
@@ -60,6 +62,7 @@ class SupervisorActor:
         return {
             "pid": os.getpid(),
             "release": self._site.release,
+            "edition": self._site.edition,
             "trouble": self._trouble,
             "silence": self.life.silence,
             "partitions": dict(self._seen),
@@ -74,10 +77,6 @@ class SupervisorActor:
         """Hear how a probe ended; after a success the others that are paused probe at once (W7)."""
         await self.life.hop(self._probed(partition, group, succeeded=succeeded))
 
-    async def plan(self, partitions: int) -> int:
-        """Have every slot owned by one of so many partitions of this release; answers the number of the plan."""
-        return await self.life.hop(self._planned(partitions))
-
     async def _may_probe(self, partition: str, group: str) -> bool:
         return self._concert.may_probe(group, partition, self._clock.monotonic())
 
@@ -91,21 +90,6 @@ class SupervisorActor:
         for answer in await asyncio.gather(*sent, return_exceptions=True):
             if isinstance(answer, Exception) and not isinstance(answer, TimeoutError):
                 raise answer
-
-    async def _planned(self, partitions: int) -> int:
-        while (control := self._control) is None:
-            await self._clock.sleep(0.1)
-        while True:
-            present = await control.plans.present()
-            owned = {} if present is None else present.partitions
-            wanted = respread(self._site.context, owned, partitions, control.slots)
-            proposed = following(present, self._site.release, wanted)
-            if proposed is None:
-                assert present is not None  # noqa: S101 - without a present plan there is one to propose
-                return present.number
-            if await control.plans.propose(proposed):
-                log.info("plan %d: %d partitions of release %s", proposed.number, len(wanted), proposed.release)
-                return proposed.number
 
     async def _lived(self) -> None:
         while True:
@@ -125,14 +109,23 @@ class SupervisorActor:
     async def round(self, control: Control) -> None:
         """See that everybody in the plan is there and answers, and that nobody else is kept."""
         plan = await control.plans.present()
-        if plan is None or plan.release != self._site.release:
+        if plan is None or not self._is_ours(plan):
             return
         callers = callers_of(self._site.callers)
         there = await self._started(plan.partitions.keys() | callers)
         await asyncio.gather(*(self._looked_after(name) for name in (*plan.partitions, *callers)))
-        for name in self._unneeded(there - plan.partitions.keys() - callers):
-            await self._dismissed(name)
+        others = there - plan.partitions.keys() - callers - {SUPERVISOR, LEDGER}
+        now = self._clock.monotonic()
+        self._strange = {name: self._strange.get(name, now) for name in others}
+        await asyncio.gather(*(self._judged(name) for name in others))
         await self._bound(plan)
+        await self._autoscaling.round(control, plan, self._seen)
+
+    def _is_ours(self, plan: Plan) -> bool:
+        return plan.is_of(self._site.release, self._site.edition)
+
+    def _is_of_us(self, found: Mapping[str, Any]) -> bool:
+        return (found["release"], found["edition"]) == (self._site.release, self._site.edition)
 
     async def _bound(self, plan: Plan) -> None:
         """Tell all partitions how much of a group may run that meets busy answers somewhere, while it does (D4)."""
@@ -148,15 +141,6 @@ class SupervisorActor:
             await self._fleet.start(name)
         return there
 
-    def _unneeded(self, others: Collection[str]) -> list[str]:
-        """Give the partitions' actors that no plan needs: known from a former one, or there for long without any.
-
-        Whoever has just been started may be in the next plan; what a former supervisor has left is known by the time.
-        """
-        now = self._clock.monotonic()
-        self._strange = {name: self._strange.get(name, now) for name in others if name not in {SUPERVISOR, LEDGER}}
-        return [name for name, since in self._strange.items() if name in self._seen or now - since >= STRANGE]
-
     async def _looked_after(self, name: str) -> None:
         """Ask one how it stands; replace it when it has not answered for long, or its loop does not turn."""
         last = self._answered.setdefault(name, self._clock.monotonic())
@@ -164,11 +148,17 @@ class SupervisorActor:
             found = await self._fleet.status(name, PATIENCE)
         except TimeoutError:
             silent = self._clock.monotonic() - last
-            if silent >= SILENT:
+            if silent >= SILENT and not await self._fleet.waits(name):
                 await self._replaced(name, f"has not answered for {silent:.0f} s")
             return
         self._answered[name] = self._clock.monotonic()
         if found is None:  # Ray is starting it anew, or finds out that its node is gone
+            return
+        if not self._is_of_us(found):
+            if name.startswith(CALLER) and found["standing"] != "drained":
+                await self._fleet.drain(name, PATIENCE)
+            elif not found["slots"]:
+                await self._dismissed(name, "is of another program")
             return
         self._seen[name] = found
         standings = {group: _standing(each) for group, each in found["groups"].items()}
@@ -191,20 +181,37 @@ class SupervisorActor:
         except StoreUnavailableError as error:
             log.warning("the end of %s will count as a death of its own (%s)", name, error)
 
-    async def _dismissed(self, name: str) -> None:
-        """End an actor that the plan does not name any more, once it has given up its slots, or its calls."""
+    async def _judged(self, name: str) -> None:
+        """End an actor that no plan needs: it has nothing any more, or nothing has come for it for long.
+
+        One that has never run may be rehearsing for the next plan, of whatever program; what a former supervisor has
+        left has run, or is known by the time. One that runs durable calls drains first.
+        """
         if name.startswith(CALLER):
             await self._fleet.drain(name, PATIENCE)  # it goes on draining; the next round looks again
         try:
             found = await self._fleet.status(name, PATIENCE)
         except TimeoutError:
             return
-        if found is None or found["standing"] in {"waiting", "drained"}:
-            log.info("%s is not needed any more", name)
-            await self._fleet.end(name)
-            self._seen.pop(name, None)
-            self._concert.gone(name)
-            self._answered.pop(name, None)
+        strange = self._clock.monotonic() - self._strange[name] >= STRANGE
+        if found is None:
+            ended = name in self._seen or strange
+        else:
+            former = name in self._seen and self._is_of_us(found)
+            over = found["standing"] == "drained" or found["past"] or former or strange
+            ended = over and not found["slots"] and found["standing"] not in {"running", "draining"}
+        if ended:
+            await self._dismissed(name, "is not needed any more")
+
+    async def _dismissed(self, name: str, why: str) -> None:
+        """End an actor for good, and what it noted of itself: nobody of its name looks at that any more."""
+        log.info("%s %s", name, why)
+        await self._fleet.end(name)
+        if self._control is not None:
+            await self._control.pauses.over(name, f"the partition {why}")
+        self._concert.gone(name)
+        for known in (self._seen, self._answered, self._strange):
+            known.pop(name, None)
 
 
 def _standing(group: Mapping[str, Any]) -> Standing:

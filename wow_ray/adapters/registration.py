@@ -1,13 +1,23 @@
-"""What both stores say when an alias comes too late: its old group is kept, but nothing can take it over any more."""
+"""What both stores say of groups that return, and of an alias that comes too late for anything to be taken over."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from typing import Literal
 
+from wow_ray.errors import ConfigurationError
 from wow_ray.ports.slots import GroupDeclared
 
 log = logging.getLogger("wow_ray.registration")
+
+
+def refuse_returning(back: Sequence[str], returning: Literal["stored", "end"] | None) -> None:
+    """Raise `ConfigurationError` when groups that were away return and nobody says where they go on (H20)."""
+    if back and returning is None:
+        names = ", ".join(sorted(back))
+        msg = f"{names} was retired and returns; say where it goes on: `--returning stored` or `--returning end`"
+        raise ConfigurationError(msg, "WOW-RETURNING")
 
 
 def warn_of_late_aliases(declared: Sequence[GroupDeclared], stored: Collection[str]) -> None:

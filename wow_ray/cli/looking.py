@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.scaling import moving
+from wow_ray.cli.scaling import moving, waiting
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
 from wow_ray.ops import LivePartition, MoveView, Operations, PartitionView, StatusView
 from wow_ray.ops.views import View
@@ -31,6 +31,7 @@ def show_status(status: StatusView, page: Console) -> None:
             ("ready", "yes" if status.ready else f"no: {times(len(status.unowned), 'slot')} of {status.slots} unowned"),
             ("plan", "" if status.plan is None else f"{status.plan}, release {status.release}"),
             ("to move", moving(status.moves)),
+            ("waiting", waiting(status.absent)),
             ("lag", times(status.lag, "event")),
             ("running", f"{times(status.running, 'call')}, {rates(status.rate, status.failed_rate)}"),
             ("paused", ", ".join(status.paused)),
@@ -42,10 +43,11 @@ def show_status(status: StatusView, page: Console) -> None:
         page.print()
         table(
             page,
-            ("PARTITION", "HOST", "PROCESS", "SLOTS", "LEASE", "STATE", "RUNNING", "RATE", "SEEN"),
+            ("PARTITION", "RELEASE", "HOST", "PROCESS", "SLOTS", "LEASE", "STATE", "RUNNING", "RATE", "SEEN"),
             [
                 (
                     partition.partition,
+                    "" if partition.live is None else partition.live.release,
                     partition.host,
                     str(partition.pid),
                     str(partition.slots),

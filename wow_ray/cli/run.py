@@ -131,7 +131,7 @@ async def _served(plan: Running) -> Vitals | None:
     from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which the other commands do without
 
     stop = Stop()
-    deployment = Deployment(plan.site, RayFleet(plan.site), say, math.inf)
+    deployment = Deployment(plan.site, RayFleet(plan.site, plan.settings.partition_cpus), say, math.inf)
     vitals = None
     if applied := await migrated(plan.database, plan.settings):
         say(f"migrated: {', '.join(applied)}")

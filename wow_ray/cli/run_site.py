@@ -15,6 +15,7 @@ from wow_ray.cluster import (
     SystemClock,
     at_hand,
     checked,
+    connect,
     database_of,
     modules,
     open_calls,
@@ -23,8 +24,11 @@ from wow_ray.cluster import (
     settings_of,
 )
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.policy.plan import Reading
+from wow_ray.runtime.assembly import reading
 from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
+from wow_ray.runtime.rehearsal import rehearse
 from wow_ray.runtime.service import Service
 from wow_ray.settings import Settings
 
@@ -34,8 +38,8 @@ class AppSite:
     """`actors.site.Site` for an import string.
 
     `data_dir` is the folder of the private server, `settings` the file in place of `wow-ray.toml`, `returning` says
-    where a group goes on that was away, `callers` how many actors run durable calls and nothing else. The address of
-    a server of yours is in each process's own environment.
+    where a group goes on that was away, `callers` how many actors run durable calls and nothing else; `edition` as in
+    the protocol. The address of a server of yours is in each process's own environment.
     """
 
     target: str
@@ -45,6 +49,7 @@ class AppSite:
     settings: Path | None = None
     returning: Literal["stored", "end"] | None = None
     callers: int = 0
+    edition: str = ""
 
     def clock(self) -> SystemClock:
         """See the protocol."""
@@ -53,9 +58,17 @@ class AppSite:
     @asynccontextmanager
     async def control(self) -> AsyncIterator[Control]:
         """See the protocol."""
-        _, _, database = self._found()
-        async with open_control(database) as control:
+        _, settings, database = self._found()
+        async with open_control(database, settings) as control:
             yield control
+
+    async def rehearse(self) -> Reading:
+        """See the protocol."""
+        spec, _, database = self._found()
+        with at_hand(await checked(database)):
+            async with connect(load_app(self.target).app, None) as client:
+                await rehearse(spec, client, self.returning)
+        return reading(spec)
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:
@@ -69,6 +82,7 @@ class AppSite:
             sweeps=False,
             returning=self.returning,
             elsewhere=elsewhere,
+            release=self.release,
             calls=self.callers == 0,
         ) as service:
             yield service

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
+from wow_ray.cli.parked import Who, command_of
 from wow_ray.cli.shown import console, harmless, times
 from wow_ray.errors import WowError
 from wow_ray.ops import MoveView, Operations, ScaleView
@@ -25,6 +26,13 @@ def show_scale(view: ScaleView, page: Console) -> None:
     count = times(len(view.partitions), "partition")
     page.print(harmless(f"plan {view.plan}, release {view.release}: {count} of {each} slots{said}"))
     page.print(harmless(f"to move: {moving(view.moves)}") if view.moves else "nothing has to move")
+    if view.absent:
+        page.print(harmless(f"waiting: {waiting(view.absent)}"))
+
+
+def waiting(absent: tuple[str, ...]) -> str:
+    """Write which partitions of the plan have no process; empty when all of them have one."""
+    return f"{', '.join(absent)}: starting, or waiting for resources of the cluster" if absent else ""
 
 
 def moving(moves: tuple[MoveView, ...]) -> str:
@@ -35,7 +43,8 @@ def moving(moves: tuple[MoveView, ...]) -> str:
 
 
 def _told(view: ScaleView) -> None:
-    console(error=True).print(harmless(f"to move: {moving(view.moves)}"))
+    held = f"; waiting: {waiting(view.absent)}" if view.absent else ""
+    console(error=True).print(harmless(f"to move: {moving(view.moves)}{held}"))
     sys.stderr.flush()
 
 
@@ -47,16 +56,21 @@ async def scale(
     replace: Annotated[
         bool, typer.Option("--replace", help="Also while slots wait to move for another number, which is given up.")
     ] = False,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why; kept with the plan.")] = None,
+    actor: Who = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Answer once nothing has to move any more, within 2 minutes.")
     ] = False,
 ) -> ScaleView:
     """Have the slots of an app that runs on Ray owned by so many partitions, with the fewest moves."""
-    view = await operations.scaling.scale(partitions, replace=replace)
+    command = command_of(actor, reason or "scale", None, None)
+    view = await operations.scaling.scale(partitions, command, replace=replace)
     if not wait or not view.waiting:
         return view
     settled = await operations.scaling.settled(_told, PATIENCE)
     if settled.waiting:
-        text = f"after {PATIENCE:g} s still to move: {moving(settled.moves)}; the plan stays, see `wow-ray status`"
+        held = f"; waiting: {waiting(settled.absent)}" if settled.absent else ""
+        moves = f"{moving(settled.moves)}{held}"
+        text = f"after {PATIENCE:g} s still to move: {moves}; the plan stays, see `wow-ray status`"
         raise WowError(text, "WOW-MOVING")
     return settled

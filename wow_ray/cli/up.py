@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
+import signal
 import sys
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wow_ray.actors.connecting import connected, is_local
+from wow_ray.actors.connecting import connected, files_of_program, is_local
 from wow_ray.actors.deployment import Deployment
 from wow_ray.actors.fleet import callers_of
 from wow_ray.cli.dev import Returning
@@ -34,6 +38,11 @@ from wow_ray.errors import NotConnectedError, SettingsError
 from wow_ray.policy.plan import Plan
 from wow_ray.settings import Settings
 
+MOST_NAME = 100
+"""Characters of a release's name at most: it stands in every report."""
+NOT_OF_PROGRAM = {"postgres_dsn", "postgres_dsn_file", "redis_url", "ops", "partitions"}
+"""Settings that make no other program: addresses, what only consoles read, and what a plan says."""
+
 
 def up(
     app: Target = None,
@@ -51,7 +60,8 @@ def up(
 ) -> None:
     """Bring the app up on the cluster in RAY_ADDRESS, and leave it there. Needs a Postgres of yours.
 
-    Repeated it changes what differs; another release that runs is drained first.
+    Repeated it changes what differs. Another release, or the same with other files or settings, takes over from the one
+    that runs without a stop; if it does not start, that one runs on.
     """
     log_to_stderr(debug=debug)
     _refuse_no_cluster("up")
@@ -66,10 +76,23 @@ def up(
             "WOW-USAGE",
         )
     site = AppSite(
-        target, spec.context, release, None, whole(settings), going_on(returning), callers_wanted(spec, found)
+        target,
+        spec.context,
+        checked_release(release),
+        None,
+        as_on_nodes(settings),
+        going_on(returning),
+        callers_wanted(spec, found),
     )
-    with _results_only(as_json), connected(Path.cwd(), quiet=not debug):
-        plan = asyncio.run(_up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json))
+    with _results_only(as_json), connected(Path.cwd(), quiet=not debug, lasting=True):
+        stated = settings_of(loaded, settings, environ={})
+        site = replace(site, edition=edition_of(site, stated, files_of_program()))
+        try:
+            plan = asyncio.run(
+                _up(site, found, database_of(found, spec.context), partitions or found.partitions, as_json)
+            )
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None  # SIGTERM ends it as Ctrl-C does
     if as_json:
         told = {"plan": plan.number, "release": plan.release, "partitions": list(plan.partitions)}
         document(told | {"callers": sorted(callers_of(site.callers))})
@@ -79,13 +102,39 @@ def up(
         console().print(f"{spec.context} is up: {parts}{beside} of release {plan.release}")
 
 
+def checked_release(release: str) -> str:
+    """Answer the name of a release; raises `SettingsError` unless people can read it in one line."""
+    if not release.isprintable() or not 1 <= len(release) <= MOST_NAME:
+        raise SettingsError(f"--release is {release!r}; it is 1 to {MOST_NAME} characters in one line", "WOW-USAGE")
+    return release
+
+
+def as_on_nodes(settings: Path | None) -> Path | None:
+    """Give the settings file as a partition's process finds it: those below the app's folder travel with it."""
+    full = whole(settings)
+    return full.relative_to(Path.cwd()) if full is not None and full.is_relative_to(Path.cwd()) else full
+
+
+def edition_of(site: AppSite, settings: Settings, files: str) -> str:
+    """Name a program by everything that travels with it: when any of it differs, the running one is rolled over.
+
+    `settings` are those of the code and the file; what the environment says is each node's own.
+    """
+    said = settings.model_dump(mode="json", exclude=NOT_OF_PROGRAM)
+    parts = [site.target, str(site.settings), files, json.dumps(said, sort_keys=True)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
 async def _up(site: AppSite, settings: Settings, database: Database, partitions: int, quiet: bool) -> Plan:  # noqa: FBT001 - the last step of one command
-    """Migrate, and have it run."""
+    """Migrate, and have it run; asked to stop before that, it ends what it has started for nothing."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - `asyncio.run` makes one
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     tell = (lambda _: None) if quiet else say
     if applied := await migrated(database, settings):
         tell(f"migrated: {', '.join(applied)}")
     async with open_control(database) as control:
-        return await _deployment(site, quiet=quiet).up(control, partitions)
+        return await _deployment(site, settings.partition_cpus, quiet=quiet).up(control, partitions)
 
 
 def down(
@@ -114,10 +163,10 @@ async def _down(site: AppSite, database: Database, *, quiet: bool) -> None:
         await _deployment(site, quiet=quiet).down(control)
 
 
-def _deployment(site: AppSite, *, quiet: bool) -> Deployment:
+def _deployment(site: AppSite, cpus: float = 0.01, *, quiet: bool) -> Deployment:
     from wow_ray.actors.edge import RayFleet  # noqa: PLC0415 - loads Ray, which the other commands do without
 
-    return Deployment(site, RayFleet(site), (lambda _: None) if quiet else say)
+    return Deployment(site, RayFleet(site, cpus), (lambda _: None) if quiet else say)
 
 
 def _results_only(as_json: bool) -> AbstractContextManager[object]:  # noqa: FBT001 - the option as it is

@@ -140,6 +140,7 @@ def live_partition(heard: Heard) -> LivePartition:
         replaced=report.replaced,
         groups={name: each for name, each in states.items() if each not in {"running", state}},
         left_out=report.left_out,
+        release=report.release,
     )
 
 

@@ -105,7 +105,7 @@ class LivePartition(View):
     `up` since its start, `committed` since its last commit, `uncommitted` for how long something waits for one,
     `loop_lag` the longest that its loop kept anybody waiting, `late` how overdue its loops are. While one of `gates` is
     closed no call begins; `replaced` workers are lost to calls that do not end. `groups` names those that do not
-    simply run, with their state; of `left_out` groups nothing was said.
+    simply run, with their state; of `left_out` groups nothing was said. `release` names the program; it may be empty.
     """
 
     state: State
@@ -126,3 +126,4 @@ class LivePartition(View):
     replaced: int
     groups: Mapping[str, State]
     left_out: int
+    release: str = ""

@@ -19,7 +19,7 @@ from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
 from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
-from wow_ray.ops.scaling import Scaling, move_views, moves_of
+from wow_ray.ops.scaling import Scaling, absent_of, move_views, moves_of
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 from wow_ray.policy.parked import Verb
 from wow_ray.policy.pauses import STOPS, PauseReason
@@ -155,7 +155,8 @@ class Operations:
         plan = None if self._plans is None else await self._plans.present()
         if plan is None:
             return seen
-        return replace(seen, plan=plan.number, release=plan.release, moves=move_views(moves_of(plan, snapshot)))
+        moves, absent = move_views(moves_of(plan, snapshot)), absent_of(plan, snapshot)
+        return replace(seen, plan=plan.number, release=plan.release, moves=moves, absent=absent)
 
     # --- asking
 

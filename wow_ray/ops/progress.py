@@ -92,6 +92,8 @@ class StatusView(View):
     """What is not well with partitions that hold their lease (H60)."""
     moves: tuple[MoveView, ...] = ()
     """What has to move until everybody owns what the plan names."""
+    absent: tuple[str, ...] = ()
+    """Partitions of the plan without a process that runs."""
 
 
 def group_view(

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from wow_ray.errors import ConflictError, OperationError
+from wow_ray.ops.commands import Command, check_command
 from wow_ray.ops.views import View
-from wow_ray.policy.plan import Move, Plan, following, moves, respread
+from wow_ray.policy.plan import Move, Plan, following, moves, names_of, respread
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.overview import Overview, Snapshot
 from wow_ray.ports.plans import Plans
@@ -20,6 +21,8 @@ MOVING = "WOW-MOVING"
 """The code of a request that another plan is in the way of."""
 NO_PLAN = "WOW-NO-PLAN"
 """The code of a request for an app that does not run on Ray."""
+NOBODY = Command("", "")
+"""A command of which neither is said."""
 LOOK = 0.5
 """Seconds between two looks at how far the moves have come."""
 
@@ -37,7 +40,8 @@ class MoveView(View):
 class ScaleView(View):
     """The plan: how many slots each partition is to own, and what has to move until it does.
 
-    `changed`: this request made it.
+    `changed`: this request made it. `absent` are partitions without a process that runs: it starts, or the cluster has
+    no room for it yet. `actor` asked for the plan, for that `reason`; empty = nobody said.
     """
 
     plan: int
@@ -46,6 +50,9 @@ class ScaleView(View):
     changed: bool
     waiting: int
     moves: tuple[MoveView, ...]
+    absent: tuple[str, ...] = ()
+    actor: str = ""
+    reason: str = ""
 
 
 class Scaling:
@@ -58,12 +65,16 @@ class Scaling:
         self._overview = overview
         self._clock = clock
 
-    async def scale(self, partitions: int, *, replace: bool = False) -> ScaleView:
+    async def scale(self, partitions: int, command: Command = NOBODY, *, replace: bool = False) -> ScaleView:
         """Have every slot owned by one of so many partitions, with the fewest moves; answers before they are made.
+
+        Who asked, and why, is kept with the plan and in the audit.
 
         The same number again changes nothing. Raises `ConflictError` while slots wait to move for another plan (not
         with `replace`) and where the app does not run on Ray; `OperationError` for a number that cannot be.
         """
+        if command is not NOBODY:
+            check_command(command)
         while True:
             plan, seen = await self._present()
             slots = len(seen.slots)
@@ -71,7 +82,7 @@ class Scaling:
                 raise OperationError(f"partitions is {partitions}; it is at least 1 and at most the {slots} slots")
             waiting = moves_of(plan, seen)
             if len(plan.partitions) == partitions:
-                return scale_view(plan, waiting, changed=False)
+                return scale_view(plan, seen, changed=False)
             if waiting and not replace:
                 count = sum(len(move.slots) for move in waiting)
                 raise ConflictError(
@@ -79,17 +90,21 @@ class Scaling:
                     "ask again once they have, or have this one replace it",
                     MOVING,
                 )
-            wanted = respread(self._context, plan.partitions, partitions, slots)
-            proposed = following(plan, plan.release, wanted)
+            # A name that somebody bears who is not in the plan is not free yet.
+            taken = {owner.partition for owner in seen.owners if owner.lease_left > 0}
+            names = names_of(self._context, partitions, plan.partitions, taken)
+            wanted = respread(plan.partitions, names, slots)
+            actor, reason = command.actor.strip(), command.reason.strip()
+            proposed = following(plan, plan.release, wanted, plan.edition, actor=actor, reason=reason)
             if proposed is not None and self._plans is not None and await self._plans.propose(proposed):
-                return scale_view(proposed, moves_of(proposed, seen), changed=True)
+                return scale_view(proposed, seen, changed=True)
 
     async def settled(self, tell: Callable[[ScaleView], object], patience: float) -> ScaleView:
         """Wait until nothing has to move any more, `patience` seconds at most; `tell` is given each change."""
         until, said = self._clock.monotonic() + patience, -1
         while True:
             plan, seen = await self._present()
-            view = scale_view(plan, moves_of(plan, seen), changed=False)
+            view = scale_view(plan, seen, changed=False)
             if not view.waiting or self._clock.monotonic() >= until:
                 return view
             if view.waiting != said:
@@ -121,8 +136,15 @@ def move_views(waiting: tuple[Move, ...]) -> tuple[MoveView, ...]:
     return tuple(MoveView(move.source, move.target, len(move.slots)) for move in waiting)
 
 
-def scale_view(plan: Plan, waiting: tuple[Move, ...], *, changed: bool) -> ScaleView:
+def absent_of(plan: Plan, seen: Snapshot) -> tuple[str, ...]:
+    """Name the partitions of a plan that hold no lease."""
+    living = {owner.partition for owner in seen.owners if owner.lease_left > 0}
+    return tuple(name for name in plan.partitions if name not in living)
+
+
+def scale_view(plan: Plan, seen: Snapshot, *, changed: bool) -> ScaleView:
     """Show a plan and what has to move for it."""
+    waiting = moves_of(plan, seen)
     return ScaleView(
         plan=plan.number,
         release=plan.release,
@@ -130,4 +152,7 @@ def scale_view(plan: Plan, waiting: tuple[Move, ...], *, changed: bool) -> Scale
         changed=changed,
         waiting=sum(len(move.slots) for move in waiting),
         moves=move_views(waiting),
+        absent=absent_of(plan, seen),
+        actor=plan.actor,
+        reason=plan.reason,
     )

@@ -12,7 +12,7 @@ from wow_ray.policy.parked_row import OPEN, Reason, Row, State
 
 
 class Verb(StrEnum):
-    """What an operator may ask of one aggregate of a group (P9, P10), of a whole group, or of a durable call (F7)."""
+    """What an operator may ask of an aggregate in a group (P9, P10), of a group, a durable call (F7) or the plan."""
 
     RESUME = "resume"
     RETRY_NOW = "retry_now"
@@ -25,6 +25,7 @@ class Verb(StrEnum):
     RETRY_CALL = "retry_call"
     CANCEL_CALL = "cancel_call"
     DISCARD_CALL = "discard_call"
+    SCALE = "scale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
             return _OF_A_GROUP
         case Verb.RETRY_CALL | Verb.CANCEL_CALL | Verb.DISCARD_CALL:
             return _OF_A_CALL
+        case Verb.SCALE:
+            return _OF_THE_PLAN
         case _:
             assert_never(verb)
 
@@ -104,6 +107,7 @@ def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
 _NO_ROW = Refuse("not_found", "the aggregate has no open row in this group")
 _OF_A_GROUP = Refuse("no_row", "a pause is of a whole group; it changes no row")
 _OF_A_CALL = Refuse("no_row", "that is asked of a durable call; it changes no row")
+_OF_THE_PLAN = Refuse("no_row", "that is asked of the plan; it changes no row")
 _DRAINS = Refuse("already", "it is draining already")
 
 

@@ -74,7 +74,7 @@ class PartitionReport:
     `committed` = since the last commit, `uncommitted` = for how long something waits to be committed. `loop_lag` is the
     longest that the event loop kept anybody waiting since the report before; `late` says of each loop of the
     partition how long its next turn is overdue. While a gate is closed no call begins. `replaced` workers are lost to
-    calls that do not end. `left_out` groups found no room; they had least to say.
+    calls that do not end. `left_out` groups found no room; they had least to say. `release` is its program.
     """
 
     every: float = 0.0
@@ -87,6 +87,7 @@ class PartitionReport:
     gates: tuple[str, ...] = ()
     replaced: int = 0
     left_out: int = 0
+    release: str = ""
     groups: Mapping[str, GroupReport] = field(default_factory=dict)
 
 

@@ -167,6 +167,9 @@ class SlotStore(Protocol):
         """
         ...
 
+    async def admit(self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None = None) -> None:
+        """Raise what `register` would raise of these groups; changes nothing."""
+
     async def slot_count(self) -> int:
         """Give the number of slots fixed by the first migration.
 
@@ -231,7 +234,6 @@ class SlotStore(Protocol):
 
         Nothing happens when its start has ended, or there was none. Raises `StoreUnavailableError`.
         """
-        ...
 
 
 class Lease(Protocol):

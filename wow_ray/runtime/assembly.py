@@ -29,6 +29,17 @@ def declared(spec: AppSpec) -> list[GroupDeclared]:
     ]
 
 
+def reading(spec: AppSpec) -> dict[str, list[str]]:
+    """Give what each group reads: its event types with the revision this program knows, by all names it had (H19)."""
+    found: dict[str, list[str]] = {}
+    for group in spec.groups:
+        known = {key: spec.events[key].revision if key in spec.events else 0 for key in group.types}
+        read = [f"{aggregate}/{name}@{revision}" for (aggregate, name), revision in known.items()]
+        read += [f"{aggregate}/*" for aggregate in group.catch_all]
+        found |= dict.fromkeys((group.name, *group.aliases), sorted(read))
+    return found
+
+
 def away(spec: AppSpec, elsewhere: Elsewhere | None) -> frozenset[type[Any]]:
     """Give the processors that are made and called elsewhere; none where there is no elsewhere."""
     return frozenset(group.processor for group in spec.groups if elsewhere is not None and group.isolation == "actor")

@@ -79,6 +79,8 @@ class Feed:
         self.heads: dict[int, int] = {}
         self._known_until = clock.monotonic()
         """Until when `heads` are new enough to be shown, where nobody can take a page anyway."""
+        self.still = False
+        """Whether nothing more is to be read: another program is to, from here on (H19)."""
         self._routes: dict[tuple[int, ...], dict[TypeKey, tuple[Group, ...]]] = {}
         self.due = clock.monotonic() + idle_poll
         """When it is to turn again at the latest, monotonic; in the past = it is late (H60)."""
@@ -156,7 +158,7 @@ class Feed:
         return frozenset(number for number, group in self._partition.groups.items() if group.takes_page(WINDOW - PAGE))
 
     def _plan(self, able: frozenset[int]) -> list[Ask]:
-        if not able:
+        if not able or self.still:
             return []
         numbers = [
             number

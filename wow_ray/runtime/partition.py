@@ -76,12 +76,14 @@ class Partition:
         verdicts: Verdicts,
         pace: Pace,
         turns: Turns | None = None,
+        release: str = "",
     ) -> None:
         """`groups` are made for this partition alone; `ids` gives the ids of new ledger rows.
 
-        `turns` are those of the process, shared by its partitions.
+        `turns` are those of the process, shared by its partitions; `release` is what people are told of the program.
         """
         self.owner = owner
+        self.release = release
         self.stores = stores
         self.pace = pace
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()

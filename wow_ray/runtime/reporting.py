@@ -54,6 +54,7 @@ class Reported(Protocol):
     """The partition, as it is seen here."""
 
     owner: Owner
+    release: str
     pace: Pace
     ended: asyncio.Future[None]
     slots: dict[int, Slot]
@@ -158,6 +159,7 @@ class Reporting:
             late={name: late for name, loop in loops.items() if (late := now - loop.due) > 0},
             gates=tuple(sorted(partition.workers.gates)),
             replaced=partition.workers.replaced,
+            release=partition.release,
             groups={group.name: _group(group, rates[group.name], now) for group in groups},
         )
 

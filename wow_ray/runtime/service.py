@@ -67,6 +67,7 @@ class Service:
         returning: Literal["stored", "end"] | None = None,
         elsewhere: Elsewhere | None = None,
         calls: CallPace | None = None,
+        release: str = "",
     ) -> None:
         """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
 
@@ -74,7 +75,7 @@ class Service:
         lasting name; with `sweeps=False` somebody else brings due rows. `overrides` are resources given from outside;
         `returning` says where a group goes on that was away (L5). `elsewhere` makes the calls of processors declared
         `isolation="actor"`; without it they are made here. `calls` is how durable calls are run here, `None` = they are
-        run elsewhere.
+        run elsewhere. `release` is what people are told of the program.
         """
         self.spec = spec
         self.client = client
@@ -86,6 +87,7 @@ class Service:
         self._ids = ids
         self.verdicts = Verdicts(spec.classifiers, modules, wants_jitter, clock)
         self._partitions = partitions
+        self._release = release
         self._sweeps = sweeps
         self._pace = pace or Pace()
         self._returning = returning
@@ -197,6 +199,7 @@ class Service:
             verdicts=self.verdicts,
             pace=replace(self._pace),
             turns=self._turns,
+            release=self._release,
         )
         partition.on_due = self._sweep.due_at
         partition.intents.on_reset = self._reset

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from wow_ray.errors import SettingsError
+from wow_ray.policy.autoscale import Bounds
 
 Part = Literal["retry", "parked", "backpressure", "systemic"]
 
@@ -148,6 +149,28 @@ class OpsSettings(Section):
     tokens: SecretStr | None = None
 
 
+class AutoscaleSettings(Section):
+    """`autoscale`: how many partitions an app on Ray has by itself; off unless `max` is set.
+
+    Each may be behind by `target_lag` events; after a change nothing changes for `cool_down`.
+    """
+
+    min: Count = 1
+    max: Count | None = None
+    # Some tenths of a second of what one partition reads: less would follow every burst.
+    target_lag: Count = 10_000
+    # A process and its slots take seconds; what was behind is caught up and seen by then.
+    cool_down: Seconds = 60.0
+
+    def bounds(self) -> Bounds | None:
+        """Give them as the policy takes them; `None` = off. Raises `SettingsError` for a `max` below `min`."""
+        if self.max is None:
+            return None
+        if self.max < self.min:
+            raise SettingsError(f"autoscale.max is {self.max}, and autoscale.min is {self.min}")
+        return Bounds(self.min, self.max, self.target_lag, self.cool_down)
+
+
 class Settings(BaseSettings):
     """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
 
@@ -164,12 +187,15 @@ class Settings(BaseSettings):
     redis_url: Annotated[SecretStr, Field(min_length=1)] | None = None
     # 4 to 8 partition processes suit 2 cores (architecture 6).
     partitions: Count = 4
+    # CPUs of the cluster that a partition's process reserves on Ray; a whole one has Ray's own autoscaler add nodes.
+    partition_cpus: Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)] = 0.01
     # Fixed by the first migration (H37).
     slots: Annotated[Count, Field(le=4096)] = 256
     # Calls at once in one partition: waiting on a network, 64 keep a core busy.
     concurrency: Count = 64
     commit: CommitSettings = CommitSettings()
     calls: CallsSettings = CallsSettings()
+    autoscale: AutoscaleSettings = AutoscaleSettings()
     ops: OpsSettings = OpsSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)

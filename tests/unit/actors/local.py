@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,13 +19,16 @@ from wow_ray.actors.supervisor import SupervisorActor
 from wow_ray.adapters.failures import MODULES, wants_jitter
 from wow_ray.adapters.memory import MemoryStore
 from wow_ray.errors import StoreUnavailableError
-from wow_ray.policy.plan import Plan, spread
+from wow_ray.policy.autoscale import Bounds
+from wow_ray.policy.plan import Plan, Reading, following, names_of, respread, spread
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.slots import Owner
 from wow_ray.ports.stores import PartitionStores
+from wow_ray.runtime.assembly import reading
 from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
+from wow_ray.runtime.rehearsal import rehearse
 from wow_ray.runtime.service import Service
 from wow_ray.settings import load
 
@@ -37,16 +39,22 @@ _INCARNATIONS = itertools.count(1)
 class LocalSite:
     """A `Site` whose processes are all this one."""
 
-    def __init__(self, app: App, desk: Desk, *, release: str = "r1", memory: MemoryStore | None = None) -> None:
+    def __init__(
+        self, app: App, desk: Desk, *, release: str = "r1", edition: str = "", memory: MemoryStore | None = None
+    ) -> None:
         """Run the app, whose processors take the desk, on its clock; `memory` is a store that is there already."""
         self.context = app.context
         self.release = release
+        self.edition = edition
         self.desk = desk
         self.spec = app.resolved(load(app.settings, None, {}), overridden=(Desk,))
         self.memory = memory or MemoryStore(self.context, desk.clock, slots=SLOTS)
         self.client = self.memory.client_stores()
         self.plans = self.memory.plans()
         self.away: StoreUnavailableError | None = None
+        self.broken: Exception | None = None
+        self.autoscale: Bounds | None = None
+        self.incarnations: list[Owner] = []
         self.callers = 0
         self._rows = itertools.count(1)
 
@@ -59,16 +67,27 @@ class LocalSite:
         """See the protocol; raises `away` if that is set."""
         if self.away is not None:
             raise self.away
-        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, self.client.slots.excuse)
+        excuse = self.client.slots.excuse
+        overview, pauses = self.memory.overview(), self.client.pauses
+        yield Control(self.plans, self.client.ledger, overview, SLOTS, excuse, pauses, self.autoscale)
+
+    async def rehearse(self) -> Reading:
+        """See the protocol; raises `broken` if that is set, as everything does then that opens the app."""
+        if self.broken is not None:
+            raise self.broken
+        await rehearse(self.spec, self.memory.client_stores(), overrides={Desk: self.desk})
+        return reading(self.spec)
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:
         """See the protocol."""
+        if self.broken is not None:
+            raise self.broken
         service = Service(
             self.spec,
             self._stores,
             self.memory.client_stores(),
-            owner=lambda each: Owner(f"{each}-{next(_INCARNATIONS)}", each, "test", 1, None),
+            owner=self._owner,
             clock=self.desk.clock,
             dice=lambda: 0.5,
             ids=lambda: f"row-{next(self._rows):09}",
@@ -113,7 +132,19 @@ class LocalSite:
         """Store the next plan, as a supervisor does."""
         present = await self.plans.present()
         number = 1 if present is None else present.number + 1
-        plan = Plan(number, release or self.release, spread(self.context, partitions, SLOTS))
+        plan = Plan(number, release or self.release, spread(self.context, partitions, SLOTS), self.edition)
+        assert await self.plans.propose(plan)
+        return plan
+
+    async def scaled(self, partitions: int) -> Plan:
+        """Store the plan of so many partitions that moves the fewest slots."""
+        present = await self.plans.present()
+        owned = {} if present is None else present.partitions
+        wanted = respread(owned, names_of(self.context, partitions, owned), SLOTS)
+        plan = following(present, self.release, wanted, self.edition)
+        if plan is None:
+            assert present is not None
+            return present
         assert await self.plans.propose(plan)
         return plan
 
@@ -122,6 +153,11 @@ class LocalSite:
         seen = await self.memory.overview().snapshot()
         alive = {owner.id for owner in seen.owners if owner.lease_left > 0}
         return {slot.slot: slot.partition if slot.owner in alive else None for slot in seen.slots}
+
+    def _owner(self, name: str) -> Owner:
+        owner = Owner(f"{name}-{next(_INCARNATIONS)}", name, "test", 1, None)
+        self.incarnations.append(owner)
+        return owner
 
     @asynccontextmanager
     async def _stores(self) -> AsyncIterator[PartitionStores]:
@@ -137,6 +173,7 @@ class LocalFleet:
         self.hire = hire
         self.actors: dict[str, Any] = {}
         self.silent: set[str] = set()
+        self.homeless: set[str] = set()
         self.away: set[str] = set()
         self.ended: list[tuple[str, int]] = []
         self.replaced: list[str] = []
@@ -165,19 +202,6 @@ class LocalFleet:
         if actor not in self.actors or actor in self.away:
             return None
         return dict(await self.actors[actor].status())
-
-    async def plan(self, partitions: int, patience: float) -> int | None:
-        """See the port."""
-        if SUPERVISOR not in self.actors:
-            return None
-        asking = asyncio.ensure_future(self.actors[SUPERVISOR].plan(partitions))
-        timer = self.site.desk.clock.call_at(self.site.desk.clock.monotonic() + patience, asking.cancel)
-        try:
-            return int(await asking)
-        except asyncio.CancelledError:
-            raise TimeoutError from None
-        finally:
-            timer.cancel()
 
     async def nudge_due(self, partition: str, patience: float) -> None:
         """See the port."""
@@ -228,6 +252,10 @@ class LocalFleet:
         """See the port."""
         await self.kill(actor)
 
+    async def waits(self, actor: str) -> bool:
+        """See the port; whoever is silent because there is no room for it."""
+        return actor in self.homeless
+
     async def names(self) -> frozenset[str]:
         """See the port."""
         return frozenset(self.actors)
@@ -240,7 +268,10 @@ class LocalFleet:
         service: Service | None = getattr(found, "_service", None)
         for partition in getattr(service, "partitions", []):
             await partition.abandon()
-            self.site.memory.lose_lease(partition.owner.id)
+        site: LocalSite | None = getattr(found, "_site", None)
+        for owner in [] if site is None else site.incarnations:
+            if owner.partition == actor:
+                self.site.memory.lose_lease(owner.id)
         await found.life.close()
 
     async def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -20,9 +19,8 @@ PARTITIONS = 4
 async def running(fleet: LocalFleet, partitions: int = PARTITIONS) -> None:
     """Have so many partitions run under a supervisor."""
     await fleet.start(SUPERVISOR)
-    asking = asyncio.ensure_future(fleet.actors[SUPERVISOR].plan(partitions))
+    await fleet.site.scaled(partitions)
     await fleet.site.desk.clock.advance(5)
-    await asking
 
 
 def group_of(fleet: LocalFleet, name: str) -> Group:

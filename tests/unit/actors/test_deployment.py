@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.unit.actors.local import LocalFleet, LocalSite, fleet_of
+from tests.unit.actors.local import LocalFleet, fleet_of
 from tests.unit.runtime.desk import Desk, Paid, order
 from tests.unit.runtime.shop import app
 from wow_ray.actors.deployment import Deployment
@@ -63,25 +63,6 @@ async def test_up_again_changes_nothing_and_another_number_moves_the_slots() -> 
 
         assert (await up(fleet, 3)).number == plan.number + 1
         assert set((await fleet.site.owned()).values()) == {"shop-0", "shop-1", "shop-2"}
-
-
-async def test_another_release_is_drained_before_the_new_one_starts() -> None:
-    """H19: at no time two programs own slots; a call under way ends and is not repeated."""
-    desk = Desk()
-    async with fleet_of(app, desk) as fleet:
-        await up(fleet, 2)
-        desk.next("o-1", desk.sleeping(2))
-        await fleet.site.client.events.append(order("o-1"), [Paid()], expected_version=None)
-        await desk.clock.advance(1)
-        fleet.site = LocalSite(app, desk, release="r2", memory=fleet.site.memory)
-        said: list[str] = []
-
-        plan = await up(fleet, 2, said)
-
-        assert plan.release == "r2"
-        assert said[0] == "release r1 runs; it is drained"
-        assert (await fleet.actors["shop-0"].status())["release"] == "r2"
-        assert desk.versions("o-1") == [1]
 
 
 async def test_down_leaves_nothing_running_and_a_plan_in_which_nobody_owns_anything() -> None:

@@ -24,10 +24,9 @@ async def paid(fleet: LocalFleet, *ids: str) -> None:
 
 
 async def planned(fleet: LocalFleet, partitions: int, seconds: float = 5.0) -> None:
-    """Have the supervisor plan, and let it be carried out."""
-    asking = asyncio.ensure_future(fleet.actors[SUPERVISOR].plan(partitions))
+    """Plan, and let it be carried out."""
+    await fleet.site.scaled(partitions)
     await fleet.site.desk.clock.advance(seconds)
-    await asking
 
 
 async def owners(fleet: LocalFleet) -> list[str | None]:

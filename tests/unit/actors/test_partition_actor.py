@@ -210,7 +210,8 @@ async def test_a_status_is_answered_from_another_thread() -> None:
         status = await asyncio.to_thread(lambda: asyncio.run(fleet.actors["shop-0"].status()))
 
         assert slot in status["slots"]
-        group = {"handled": 0, "failures": 0, "running": 0, "paused": False, "limit": 32, "full": 32, "cause": ""}
+        group: dict[str, object] = {"handled": 0, "failures": 0, "running": 0, "paused": False, "still": False}
+        group |= {"limit": 32, "full": 32, "cause": ""}
         assert status["groups"] == {"Notifier.on_paid": group}
 
 

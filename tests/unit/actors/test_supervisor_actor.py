@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from tests.unit.actors.local import LocalFleet, fleet_of
 from tests.unit.runtime.desk import Desk, Paid, order
 from tests.unit.runtime.shop import app
 from wow_ray.actors.fleet import SUPERVISOR
-from wow_ray.actors.supervisor import SILENT, STUCK
+from wow_ray.actors.supervisor import SILENT, STRANGE, STUCK
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.plan import Plan, spread
 from wow_ray.policy.suspicion import Ending
@@ -16,10 +14,10 @@ from wow_ray.ports.slots import Owner
 
 
 async def planned(fleet: LocalFleet, partitions: int) -> int:
-    """Have the supervisor plan, and let it carry that out."""
-    asking = asyncio.ensure_future(fleet.actors[SUPERVISOR].plan(partitions))
+    """Plan, and let it carry that out."""
+    plan = await fleet.site.scaled(partitions)
     await fleet.site.desk.clock.advance(5)
-    return int(await asking)
+    return plan.number
 
 
 async def test_it_starts_a_partition_for_each_name_in_its_plan() -> None:
@@ -36,22 +34,6 @@ async def test_it_starts_a_partition_for_each_name_in_its_plan() -> None:
         assert {name: each["standing"] for name, each in status["partitions"].items()} == dict.fromkeys(
             ("shop-0", "shop-1", "shop-2"), "running"
         )
-
-
-async def test_the_same_plan_is_not_made_twice() -> None:
-    """H18: asked again, also by a second supervisor, it answers the plan there is; another number is the next plan."""
-    desk = Desk()
-    async with fleet_of(app, desk) as fleet, fleet_of(app, desk, memory=fleet.site.memory) as other:
-        await fleet.start(SUPERVISOR)
-        await other.start(SUPERVISOR)
-
-        asking = [asyncio.ensure_future(each.actors[SUPERVISOR].plan(2)) for each in (fleet, other)]
-        await desk.clock.advance(5)
-
-        assert await asyncio.gather(*asking) == [1, 1]
-        assert await planned(other, 4) == 2
-        fewest = {"shop-0": (0, 1), "shop-1": (4, 5), "shop-2": (2, 3), "shop-3": (6, 7)}
-        assert await fleet.site.plans.present() == Plan(2, "r1", fewest)
 
 
 async def test_without_it_everything_goes_on() -> None:
@@ -165,8 +147,8 @@ async def test_a_store_that_is_away_does_not_keep_it_from_replacing() -> None:
         assert fleet.replaced == ["shop-0"]
 
 
-async def test_what_a_former_supervisor_has_left_is_ended_by_and_by() -> None:
-    """It died while two partitions gave up their slots: the next one has not seen them and waits a minute."""
+async def test_what_a_former_supervisor_has_left_is_ended() -> None:
+    """It died while two partitions gave up their slots: the next one has not seen them, but they have run before."""
     desk = Desk()
     async with fleet_of(app, desk) as fleet:
         await fleet.start(SUPERVISOR)
@@ -174,12 +156,25 @@ async def test_what_a_former_supervisor_has_left_is_ended_by_and_by() -> None:
         await fleet.kill(SUPERVISOR)
         await fleet.site.planned(2)
         await desk.clock.advance(5)
+        assert {"shop-2", "shop-3"} <= await fleet.names()
         await fleet.start(SUPERVISOR)
 
-        await desk.clock.advance(30)
-        assert {"shop-2", "shop-3"} <= await fleet.names()
-        await desk.clock.advance(40)
+        await desk.clock.advance(3)
         assert await fleet.names() == {SUPERVISOR, "shop-0", "shop-1"}
+
+
+async def test_what_has_never_run_is_waited_for_and_ended_by_and_by() -> None:
+    """H19: it may be rehearsing for the next plan; whoever started it has died, since three minutes have passed."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await planned(fleet, 1)
+        await fleet.start("shop-9")
+
+        await desk.clock.advance(STRANGE - 10)
+        assert "shop-9" in await fleet.names()
+        await desk.clock.advance(20)
+        assert await fleet.names() == {SUPERVISOR, "shop-0"}
 
 
 async def test_fewer_partitions_are_ended_once_they_have_given_up_their_slots() -> None:

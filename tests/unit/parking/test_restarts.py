@@ -192,7 +192,7 @@ async def test_a_group_that_was_away_asks_where_it_goes_on() -> None:
     async with Process(world, shop(Mailer)) as process:
         await process.advance(1)
     back = Process(world, shop(Mailer, Courier))
-    with pytest.raises(ConfigurationError, match=r"retired and back again: Courier\.on_moved"):
+    with pytest.raises(ConfigurationError, match=r"Courier\.on_moved was retired and returns"):
         await back.start()
     await back.kill()
     assert world.desk.versions("a", COURIER) == []

@@ -28,6 +28,7 @@ Operation = Literal[
     "drains.streams",
     "drains.identity",
     "slots.register",
+    "slots.admit",
     "slots.slot_count",
     "slots.acquire",
     "slots.acquire_free",

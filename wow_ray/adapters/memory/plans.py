@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wow_ray.policy.parked import Verb
 from wow_ray.policy.plan import Plan
+from wow_ray.ports.ledger import NewIntent
 
 if TYPE_CHECKING:
     from wow_ray.adapters.memory.server import Server
@@ -30,4 +32,9 @@ class MemoryPlans:
         if plan.number != (1 if present is None else present.number + 1):
             return False
         self._server.plan = plan
+        if plan.actor:
+            asked = NewIntent(
+                f"plan {plan.number}", Verb.SCALE, "", 0, "", "", None, None, None, plan.actor, plan.reason
+            )
+            self._server.rows.acted(asked, plan.outcome(), self._server.now())
         return True

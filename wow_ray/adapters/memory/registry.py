@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wow_ray.adapters.registration import warn_of_late_aliases
-from wow_ray.errors import ConfigurationError
+from wow_ray.adapters.registration import refuse_returning, warn_of_late_aliases
 from wow_ray.ports.slots import GroupDeclared, GroupRegistered
 
 
@@ -68,10 +67,7 @@ class Registry:
         warn_of_late_aliases(declared, self.groups)
         known = {group.name: self._known_as(group) for group in declared}
         back = [name for name, group in known.items() if group is not None and group.retired]
-        if back and returning is None:
-            names = ", ".join(sorted(back))
-            msg = f"retired and back again: {names}; say where it goes on, at what is stored or at the end"
-            raise ConfigurationError(msg, "WOW-RETURNING")
+        refuse_returning(back, returning)
         renamed: list[Renamed] = []
         present: dict[str, Group] = {}
         for wanted in declared:
@@ -84,6 +80,11 @@ class Registry:
         for group in self.groups.values():
             group.retired = group.name not in present
         return Registration({name: _answer(group, declared) for name, group in present.items()}, tuple(renamed))
+
+    def admit(self, declared: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None) -> None:
+        """Raise what registering would raise."""
+        known = (self._known_as(group) for group in declared)
+        refuse_returning([group.name for group in known if group is not None and group.retired], returning)
 
     def present_name(self, name: str) -> str:
         """Give the name that the group of this name has now; programs of an earlier release use its former ones."""

@@ -32,6 +32,10 @@ class MemorySlotStore:
         """See the port."""
         return await self._server.faults.run("slots.register", lambda: self._register(groups, returning))
 
+    async def admit(self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None = None) -> None:
+        """See the port."""
+        await self._server.faults.run("slots.admit", lambda: self._server.registry.admit(groups, returning))
+
     async def slot_count(self) -> int:
         """See the port; the number this store was made with."""
         return await self._server.faults.run("slots.slot_count", lambda: len(self._server.slots))

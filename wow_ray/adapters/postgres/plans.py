@@ -25,12 +25,19 @@ class PostgresPlans:
             return None
         stored = json.loads(rows[0]["partitions"])
         partitions = {name: tuple(slots) for name, slots in stored.items()}
-        return Plan(rows[0]["number"], rows[0]["release"], partitions)
+        row = rows[0]
+        more = (row["edition"], row["actor"], row["reason"], row["still"])
+        return Plan(row["number"], row["release"], partitions, *more)
 
     async def propose(self, plan: Plan) -> bool:
         """See the port."""
         async with self._sessions.use() as session:
-            stored = await session.fetch("propose_plan", plan.number, plan.release, json.dumps(dict(plan.partitions)))
+            partitions = json.dumps(dict(plan.partitions))
+            stored = await session.fetch(
+                "propose_plan",
+                *(plan.number, plan.release, partitions, plan.edition, plan.actor, plan.reason, plan.still),
+                json.dumps(plan.outcome()),
+            )
             if stored:
                 await session.fetch("forget_plans", plan.number)
         return bool(stored)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wow_ray.adapters.postgres.connect import Session
-from wow_ray.adapters.registration import warn_of_late_aliases
-from wow_ray.errors import ConfigurationError
+from wow_ray.adapters.registration import refuse_returning, warn_of_late_aliases
 from wow_ray.ports.slots import GroupDeclared, GroupRegistered
 
 
@@ -26,16 +25,11 @@ async def register(
 ) -> dict[str, GroupRegistered]:
     """Register within the open transaction; see `SlotStore.register`."""
     await session.fetch("lock_registration")
-    stored = {
-        row["name"]: _Known(row["number"], row["name"], row["retired"]) for row in await session.fetch("known_groups")
-    }
+    stored = await _stored(session)
     warn_of_late_aliases(declared, stored)
     known = {group.name: _known_as(group, stored) for group in declared}
     back = sorted(name for name, group in known.items() if group is not None and group.retired)
-    if back and returning is None:
-        names = ", ".join(back)
-        msg = f"{names} was retired and returns; say where it goes on: `--returning stored` or `--returning end`"
-        raise ConfigurationError(msg, "WOW-RETURNING")
+    refuse_returning(back, returning)
     numbers = {name: group.number for name, group in known.items() if group is not None}
     for name, group in known.items():
         if group is not None and group.name != name:
@@ -45,6 +39,21 @@ async def register(
         await session.fetch("move_starts_to_end", [numbers[name] for name in back])
     await session.fetch("retire_groups", list(numbers.values()))
     return await _with_subscriptions(session, declared, numbers)
+
+
+async def admit(
+    session: Session, declared: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None
+) -> None:
+    """Raise what registering would raise; see `SlotStore.admit`."""
+    stored = await _stored(session)
+    known = (_known_as(group, stored) for group in declared)
+    refuse_returning([group.name for group in known if group is not None and group.retired], returning)
+
+
+async def _stored(session: Session) -> dict[str, _Known]:
+    """Read all groups there are, by their present names."""
+    rows = await session.fetch("known_groups")
+    return {row["name"]: _Known(row["number"], row["name"], row["retired"]) for row in rows}
 
 
 def _known_as(declared: GroupDeclared, stored: dict[str, _Known]) -> _Known | None:

@@ -43,6 +43,11 @@ class PostgresSlotStore:
         ):
             return await registering.register(session, groups, returning)
 
+    async def admit(self, groups: Sequence[GroupDeclared], returning: Literal["stored", "end"] | None = None) -> None:
+        """See the port."""
+        async with self._sessions.use() as session:
+            await registering.admit(session, groups, returning)
+
     async def slot_count(self) -> int:
         """See the port."""
         return (await schema.check(self._database)).slots

@@ -52,6 +52,7 @@ VERBS: Mapping[str, str] = {
     Verb.RESET: "reset",
     Verb.PAUSE: "pause",
     Verb.END_PAUSE: "resume subscription",
+    Verb.SCALE: "scale",
     Verb.RETRY_CALL: "retry call",
     Verb.CANCEL_CALL: "cancel call",
     Verb.DISCARD_CALL: "discard call",

@@ -6,6 +6,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from wow_ray.ops.commands import MOST_REASON, Command
+from wow_ray.ops.http.asking import NOBODY, Who
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.looking import shown
 
@@ -19,10 +21,11 @@ class Scale(BaseModel):
 
     partitions: int = Field(strict=True, ge=1)
     replace: bool = False
+    reason: str = Field("scale", min_length=1, max_length=MOST_REASON)
 
 
 @router.post("/partitions/scale")
-async def scale(body: Scale, operations: Ops) -> JSONResponse:
+async def scale(body: Scale, operations: Ops, actor: Who = NOBODY) -> JSONResponse:
     """Store a plan of so many partitions, with the fewest moves; 202 while slots wait to move for it, then 200."""
-    view = await within(operations.scaling.scale(body.partitions, replace=body.replace))
+    view = await within(operations.scaling.scale(body.partitions, Command(actor, body.reason), replace=body.replace))
     return shown(view, 202 if view.waiting else 200)

@@ -201,6 +201,22 @@ class Registering(Suite):
         assert row.group == intent.request.group == "Turnover"
         assert (await reloaded(harness)).held == (("Turnover", "order", "o-1"),)
 
+    async def test_admitting_refuses_what_registering_would_refuse_and_changes_nothing(self, harness: Harness) -> None:
+        """H20: a program that is about to take over is told before anything is taken from the one that runs."""
+        slots = harness.partition.slots
+        await slots.admit([SALES, MAILS])
+        groups = await slots.register([SALES])
+        await slots.admit([MAILS])
+        assert await slots.register([SALES]) == groups
+        await slots.register([MAILS])
+
+        with pytest.raises(ConfigurationError, match="--returning"):
+            await slots.admit([SALES, MAILS])
+        await slots.admit([SALES, MAILS], "stored")
+        await slots.admit([RENAMED, MAILS], "end")
+        with pytest.raises(ConfigurationError):
+            await slots.register([SALES, MAILS])
+
     async def test_a_returning_group_is_asked_for_once(self, harness: Harness) -> None:
         """Once it is back, later starts need no answer, and an answer given to them changes nothing."""
         await harness.partition.slots.register([SALES, MAILS])

@@ -120,7 +120,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('{schema_name}/register', 0));
 
 -- name: known_groups
 -- Give all groups, with whether they are retired.
--- Caller: registering.register.
+-- Caller: registering._stored.
 SELECT number, name, retired_at IS NOT NULL AS retired FROM {schema}.groups ORDER BY number;
 
 -- name: rename_group
