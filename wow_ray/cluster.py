@@ -26,6 +26,7 @@ from wow_ray.adapters.postgres.wakes import PostgresWakes
 from wow_ray.app import App
 from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.housekeeping import housekeeping
 from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores
@@ -136,8 +137,8 @@ async def open_service(
     """Run an app on Postgres, in this process, until the block ends; then it is drained.
 
     `partitions` over what the settings say, or each one's slots by its name; `returning` says where a group goes on
-    that was away (L5); `sweeps` and `elsewhere` as in `Service`; with `calls` durable calls are run here too. Raises
-    what `checked` and `Service` raise, before anything is handled.
+    that was away (L5); `sweeps` and `elsewhere` as in `Service`, and who sweeps keeps the house; with `calls` durable
+    calls are run here too. Raises what `checked` and `Service` raise, before anything is handled.
     """
     database = await checked(database)
     clock = SystemClock()
@@ -165,6 +166,8 @@ async def open_service(
         )
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:
+                if sweeps:
+                    await stack.enter_async_context(housekeeping(spec.context, settings, client, clock))
                 if wakes is not None:
                     await stack.enter_async_context(wakes.listening(lambda heads: _wake(service, heads)))
                 yield service
@@ -205,15 +208,16 @@ def at_hand(database: Database, wakes: Wakes | None = None) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_control(database: Database) -> AsyncIterator[Control]:
-    """Open what steering a context takes. Raises what `checked` raises."""
-    database = await checked(database)
+async def open_control(database: Database, settings: Settings | None = None) -> AsyncIterator[Control]:
+    """Open what steering a context takes; `settings` are for its chores. Raises what `checked` raises."""
+    database, clock = await checked(database), SystemClock()
     async with (
-        open_stores(database, SystemClock()) as client,
+        open_stores(database, clock) as client,
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
-        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse)
+        keeping = housekeeping(database.context, settings or Settings(), client, clock)
+        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse, keeping.run)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
 from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
+from wow_ray.cli.notices import notices
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
 from wow_ray.cli.scaling import scale
@@ -46,6 +47,7 @@ program.add_typer(subscriptions, name="subscriptions")
 program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")
 program.add_typer(calls, name="calls")
+program.add_typer(notices, name="notices")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -49,8 +49,8 @@ class AppSite:
     @asynccontextmanager
     async def control(self) -> AsyncIterator[Control]:
         """See the protocol."""
-        _, _, database = self._found()
-        async with open_control(database) as control:
+        _, settings, database = self._found()
+        async with open_control(database, settings) as control:
             yield control
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from wow_ray.ops.finding_views import ActionPage, ActionView, AlikeView, EventVi
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
+from wow_ray.ops.notifying import NoticeOperations
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
 from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
@@ -59,6 +60,8 @@ class Operations:
         self._reports = client.reports
         self.calls = CallOperations(client.calls, new_id)
         """What may be done about durable calls."""
+        self.notices = NoticeOperations(context, client.outbox, new_id)
+        """What webhooks were told, and what may be done about it."""
         self.clock = clock
         self.new_id = new_id
         self._finding = Finding(client.ledger, client.reader, overview)

@@ -12,7 +12,7 @@ from wow_ray.policy.parked_row import OPEN, Reason, Row, State
 
 
 class Verb(StrEnum):
-    """What an operator may ask of one aggregate of a group (P9, P10), of a whole group, or of a durable call (F7)."""
+    """What an operator may ask of an aggregate of a group (P9, P10), a whole group, a durable call, a notice (P13)."""
 
     RESUME = "resume"
     RETRY_NOW = "retry_now"
@@ -25,6 +25,8 @@ class Verb(StrEnum):
     RETRY_CALL = "retry_call"
     CANCEL_CALL = "cancel_call"
     DISCARD_CALL = "discard_call"
+    RESEND_NOTICE = "resend_notice"
+    TEST_WEBHOOK = "test_webhook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
             return _OF_A_GROUP
         case Verb.RETRY_CALL | Verb.CANCEL_CALL | Verb.DISCARD_CALL:
             return _OF_A_CALL
+        case Verb.RESEND_NOTICE | Verb.TEST_WEBHOOK:
+            return _OF_A_NOTICE
         case _:
             assert_never(verb)
 
@@ -104,6 +108,7 @@ def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
 _NO_ROW = Refuse("not_found", "the aggregate has no open row in this group")
 _OF_A_GROUP = Refuse("no_row", "a pause is of a whole group; it changes no row")
 _OF_A_CALL = Refuse("no_row", "that is asked of a durable call; it changes no row")
+_OF_A_NOTICE = Refuse("no_row", "that is asked of a notice; it changes no row")
 _DRAINS = Refuse("already", "it is draining already")
 
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.durable_calls import DurableCalls
     from wow_ray.ports.event_log import EventStore, LogReader
     from wow_ray.ports.ledger import Ledger
+    from wow_ray.ports.notices import Outbox
     from wow_ray.ports.pauses import Pauses
     from wow_ray.ports.reports import Reports
     from wow_ray.ports.slots import Effects, Lease, SlotStore
@@ -39,3 +40,4 @@ class ClientStores:
     pauses: Pauses
     reports: Reports
     calls: DurableCalls
+    outbox: Outbox

@@ -10,42 +10,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from wow_ray.errors import SettingsError
+from wow_ray.settings.notices import NoticesSettings
+from wow_ray.settings.section import Count, CountOrZero, DurationField, Factor, Seconds, SecondsOrZero, Section, no_bool
 
 Part = Literal["retry", "parked", "backpressure", "systemic"]
 
 PREFIX = "WOW_RAY_"
-
-
-class DurationField:
-    """Marks a field as a duration: written like `"500ms"`, kept in seconds. With `zero`, 0 is legal."""
-
-    def __init__(self, *, zero: bool = False) -> None:
-        """Say whether 0 is legal."""
-        self.zero = zero
-
-
-def _no_bool(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("a number is wanted, not true or false")  # noqa: TRY004 - pydantic takes this one
-    return value
-
-
-Seconds = Annotated[float, DurationField()]
-SecondsOrZero = Annotated[float, DurationField(zero=True)]
-Factor = Annotated[float, BeforeValidator(_no_bool), Field(ge=1, allow_inf_nan=False)]
-Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
-CountOrZero = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
-
-
-class Section(BaseModel):
-    """A part of the tree."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class RetrySettings(Section):
@@ -123,7 +98,7 @@ class OpsSettings(Section):
     """
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    port: Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=65_535)] = 8000
+    port: Annotated[int, BeforeValidator(no_bool), Field(ge=0, le=65_535)] = 8000
     tokens_file: Path | None = None
     tokens: SecretStr | None = None
 
@@ -151,6 +126,7 @@ class Settings(BaseSettings):
     commit: CommitSettings = CommitSettings()
     calls: CallsSettings = CallsSettings()
     ops: OpsSettings = OpsSettings()
+    notices: NoticesSettings = NoticesSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
 

@@ -45,6 +45,7 @@ class LocalSite:
         self.client = self.memory.client_stores()
         self.plans = self.memory.plans()
         self.away: StoreUnavailableError | None = None
+        self.chores: list[str] = []
         self._rows = itertools.count(1)
 
     def clock(self) -> Clock:
@@ -56,7 +57,17 @@ class LocalSite:
         """See the protocol; raises `away` if that is set."""
         if self.away is not None:
             raise self.away
-        yield Control(self.plans, self.client.ledger, self.memory.overview(), SLOTS, self.client.slots.excuse)
+        store = (self.plans, self.client.ledger, self.memory.overview(), SLOTS, self.client.slots.excuse)
+        yield Control(*store, chores=self._kept)
+
+    async def _kept(self) -> None:
+        """Keep the house: say every second which round it is, and that it is over."""
+        try:
+            while True:
+                self.chores.append("round")
+                await self.desk.clock.sleep(1)
+        finally:
+            self.chores.append("over")
 
     @asynccontextmanager
     async def partition(self, name: str, slots: Sequence[int], elsewhere: Elsewhere | None) -> AsyncIterator[Service]:

@@ -38,6 +38,8 @@ Operation = Literal[
     "slots.reset",
     "ledger.read",
     "ledger.ask",
+    "outbox.read",
+    "outbox.write",
     "lease.start",
     "lease.stop",
     "effects.begin",

@@ -32,7 +32,7 @@ class Rows:
         self.open: dict[Key, str] = {}
         self.attempts: dict[str, list[AttemptNote]] = {}
         self.intents: dict[str, Intent] = {}
-        self.notices: list[_Fact] = []
+        self.notices: list[Noted] = []
         self._told: set[tuple[str, str, int]] = set()
         self._numbers = itertools.count(1)
         self._asked: dict[int, str] = {}
@@ -159,24 +159,29 @@ class Rows:
     def _tell(self, notice: Notice, now: datetime) -> None:
         """Put a fact into the outbox, once for each state of its row."""
         row = notice.row
-        if (notice.kind, row.id, row.etag) not in self._told:
-            self._told.add((notice.kind, row.id, row.etag))
-            at = now + timedelta(seconds=notice.after)
-            self.notices.append(_Fact(next(self._numbers), notice.kind, row.id, row.etag, at))
+        self.tell(notice.kind, row.id, row.etag, now, notice.after)
+
+    def tell(self, kind: str, of: str, etag: int, now: datetime, after: float = 0.0) -> None:
+        """Put a fact into the outbox, once for each state of what it is about."""
+        if (kind, of, etag) not in self._told:
+            self._told.add((kind, of, etag))
+            self.notices.append(Noted(next(self._numbers), kind, of, etag, now + timedelta(seconds=after), now))
 
     def _withdraw(self, row_id: str, etag: int, now: datetime) -> None:
         """Take back what was said of a row before it was reopened and nobody was told yet."""
         self.notices = [fact for fact in self.notices if fact.row_id != row_id or fact.etag >= etag or fact.at <= now]
 
 
-class _Fact(NamedTuple):
-    """A fact in the outbox; nobody is told of it before `at`."""
+class Noted(NamedTuple):
+    """A fact in the outbox, written at `since`; nobody is told of it before `at`."""
 
     number: int
     kind: str
     row_id: str
     etag: int
     at: datetime
+    since: datetime
+    routed: bool = False
 
 
 def _key(row: Row) -> Key:

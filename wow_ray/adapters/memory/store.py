@@ -12,6 +12,7 @@ from wow_ray.adapters.memory.event_log import MemoryEventStore, MemoryLogReader
 from wow_ray.adapters.memory.faults import Gate, Operation, Place
 from wow_ray.adapters.memory.leases import MemoryLease
 from wow_ray.adapters.memory.ledger import MemoryLedger
+from wow_ray.adapters.memory.notices import MemoryOutbox
 from wow_ray.adapters.memory.overview import MemoryOverview
 from wow_ray.adapters.memory.pauses import MemoryPauses
 from wow_ray.adapters.memory.plans import MemoryPlans
@@ -65,6 +66,7 @@ class MemoryStore:
             pauses=MemoryPauses(server),
             reports=MemoryReports(server),
             calls=MemoryDurableCalls(server),
+            outbox=MemoryOutbox(server),
         )
 
     def overview(self) -> MemoryOverview:

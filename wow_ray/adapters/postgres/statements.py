@@ -132,11 +132,29 @@ CALL = [
 ]
 """The columns of a durable call."""
 
+DELIVERY = [
+    "id",
+    "webhook",
+    "kinds",
+    "facts",
+    "summary",
+    "body",
+    "state",
+    "attempts",
+    "next_at",
+    "created_at",
+    "updated_at",
+    "status",
+    "error",
+]
+"""The columns of a delivery of notices."""
+
 SUBJECTS = (
     "durable_calls",
     "effects",
     "ledger",
     "log",
+    "notices",
     "overview",
     "pauses",
     "plans",
@@ -197,6 +215,7 @@ def statements(schema: str) -> dict[str, str]:
         "attempt": ", ".join(ATTEMPT),
         "intent": ", ".join(INTENT),
         "call": ", ".join(f"c.{column}" for column in CALL),
+        "delivery": ", ".join(f"d.{column}" for column in DELIVERY),
         "wanted": WANTED,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
     }

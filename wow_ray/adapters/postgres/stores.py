@@ -17,6 +17,7 @@ from wow_ray.adapters.postgres.effects import PostgresEffects
 from wow_ray.adapters.postgres.event_log import PostgresEventStore
 from wow_ray.adapters.postgres.lease import PostgresLease
 from wow_ray.adapters.postgres.ledger import PostgresLedger
+from wow_ray.adapters.postgres.notices import PostgresOutbox
 from wow_ray.adapters.postgres.pauses import PostgresPauses
 from wow_ray.adapters.postgres.reader import PostgresLogReader
 from wow_ray.adapters.postgres.reports import PostgresReports
@@ -93,4 +94,5 @@ async def client_stores(
         for part in (events, ledger, slots, reader, calls):
             stack.push_async_callback(part.close)
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls)
+        outbox = PostgresOutbox(ledger.sessions)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, outbox)

@@ -51,6 +51,11 @@ VERBS: Mapping[str, str] = {
     Verb.RESET: "reset",
     Verb.PAUSE: "pause",
     Verb.END_PAUSE: "resume subscription",
+    Verb.RETRY_CALL: "retry a call",
+    Verb.CANCEL_CALL: "cancel a call",
+    Verb.DISCARD_CALL: "discard a call",
+    Verb.RESEND_NOTICE: "send a notice again",
+    Verb.TEST_WEBHOOK: "test a webhook",
 }
 PLACES: Mapping[str, str] = {
     "passed": "done before",

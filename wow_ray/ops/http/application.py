@@ -16,7 +16,7 @@ from wow_ray.ops.access import Access
 from wow_ray.ops.bulk import Batches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
-from wow_ray.ops.http import asking, bulk, calling, events, health, looking, pausing, scaling
+from wow_ray.ops.http import asking, bulk, calling, events, health, looking, notifying, pausing, scaling
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
@@ -55,6 +55,7 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     version.include_router(asking.router)
     version.include_router(pausing.router)
     version.include_router(calling.router)
+    version.include_router(notifying.router)
     version.include_router(events.router)
     version.include_router(scaling.router)
     app.include_router(version)

@@ -30,6 +30,7 @@ for _module in (
     "effects",
     "event_log",
     "ledger",
+    "notices",
     "leases",
     "looking",
     "overview",
@@ -54,6 +55,7 @@ from wow_ray.testing.contract.effects import EffectsContract  # noqa: E402 - aft
 from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - as above
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
 from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as above
+from wow_ray.testing.contract.notices import OutboxContract  # noqa: E402 - as above
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
 from wow_ray.testing.contract.pauses import PausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
@@ -68,6 +70,7 @@ __all__ = [
     "EventLogContract",
     "Harness",
     "LedgerContract",
+    "OutboxContract",
     "OverviewContract",
     "PausesContract",
     "PlansContract",
