@@ -1,4 +1,4 @@
-"""What one process does for a whole store beside all handling: it tells webhooks what happened.
+"""What one process does for a whole store beside handling: it tells webhooks what happened, and deletes what is old.
 
 On Ray that is the ledger's process, else the one the app runs in. A fault in it is told and stops nothing else. Two at
 once are one too many and do no harm.
@@ -17,8 +17,10 @@ from wow_ray.policy.notices import EVENTS, Kind, Route, Writer
 from wow_ray.policy.redelivery import Redelivery
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.notices import Answer, Delivery, Sender
+from wow_ray.ports.retention import Old
 from wow_ray.ports.stores import ClientStores
 from wow_ray.runtime.herald import Herald, HeraldPace
+from wow_ray.runtime.sweeper import Sweeper
 from wow_ray.settings import Settings
 from wow_ray.settings.notices import NoticesSettings, WebhookSettings
 
@@ -26,14 +28,15 @@ from wow_ray.settings.notices import NoticesSettings, WebhookSettings
 class Housekeeping:
     """Keeps the house of one store, by `run`, or while inside `async with`."""
 
-    def __init__(self, herald: Herald) -> None:
+    def __init__(self, herald: Herald, sweeper: Sweeper) -> None:
         """Do nothing yet."""
         self._herald = herald
+        self._sweeper = sweeper
         self._task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Do it for ever; ends by cancellation."""
-        await self._herald.run()
+        await asyncio.gather(self._herald.run(), self._sweeper.run())
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -52,17 +55,18 @@ class Housekeeping:
 
 def housekeeping(context: str, settings: Settings, client: ClientStores, clock: Clock) -> Housekeeping:
     """Put it together as the settings say; connects to nothing yet."""
-    notices = settings.notices
+    notices, kept, luck = settings.notices, settings.retention, random.Random().random  # noqa: S311 - jitter is no secret
     herald = Herald(
         client.outbox,
         _sender(notices),
         routes_of(notices),
         Writer(context, time_ordered_ids(clock), notices.console_url or ""),
         clock=clock,
-        dice=random.Random().random,  # noqa: S311 - jitter is no secret
+        dice=luck,
         pace=HeraldPace(notices.pause_after, notices.gather, notices.timeout, Redelivery(notices.attempts)),
     )
-    return Housekeeping(herald)
+    kinds = {old: getattr(kept, old.value) for old in Old}
+    return Housekeeping(herald, Sweeper(client.remains, client.calls, kinds, kept.calls, clock=clock, dice=luck))
 
 
 def routes_of(notices: NoticesSettings) -> tuple[Route, ...]:

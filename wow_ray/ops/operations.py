@@ -18,7 +18,7 @@ from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.notifying import NoticeOperations
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
-from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
+from wow_ray.ops.progress import GroupView, SizeView, StatusView, group_view, status_view
 from wow_ray.ops.scaling import Scaling, move_views, moves_of
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 from wow_ray.policy.parked import Verb
@@ -154,6 +154,11 @@ class Operations:
         if plan is None:
             return seen
         return replace(seen, plan=plan.number, release=plan.release, moves=move_views(moves_of(plan, snapshot)))
+
+    async def overview(self) -> StatusView:
+        """Show the store as a whole, as `status` does, and what takes how much room."""
+        sizes = tuple(SizeView(each.name, each.rows, each.bytes) for each in await self._overview.sizes())
+        return replace(await self.status(), sizes=sizes)
 
     # --- asking
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.notices import Outbox
     from wow_ray.ports.pauses import Pauses
     from wow_ray.ports.reports import Reports
+    from wow_ray.ports.retention import Remains
     from wow_ray.ports.slots import Effects, Lease, SlotStore
 
 
@@ -41,3 +42,4 @@ class ClientStores:
     reports: Reports
     calls: DurableCalls
     outbox: Outbox
+    remains: Remains

@@ -10,9 +10,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 class DurationField:
     """Marks a field as a duration: written like `"500ms"`, kept in seconds. With `zero`, 0 is legal."""
 
-    def __init__(self, *, zero: bool = False) -> None:
-        """Say whether 0 is legal."""
+    def __init__(self, *, zero: bool = False, forever: bool = False) -> None:
+        """Say whether 0 is legal, and the word `forever`, which is `None` then."""
         self.zero = zero
+        self.forever = forever
 
 
 def no_bool(value: object) -> object:
@@ -23,6 +24,7 @@ def no_bool(value: object) -> object:
 
 
 Seconds = Annotated[float, DurationField()]
+SecondsOrForever = Annotated[float, DurationField(forever=True)] | None
 SecondsOrZero = Annotated[float, DurationField(zero=True)]
 Factor = Annotated[float, BeforeValidator(no_bool), Field(ge=1, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(no_bool), Field(ge=1)]

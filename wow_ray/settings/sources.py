@@ -25,6 +25,8 @@ UNSHOWN = DSN | {"redis_url", "url", "secret"}
 NO_SETTINGS = frozenset({"WOW_RAY_APP", "WOW_RAY_CI"})
 """Names in the environment that say something else: which app the commands are about, and that CI runs the tests."""
 
+FOREVER = "forever"
+
 _NAMES = [PREFIX + path.upper().replace(".", "__") for path in paths(Settings)]
 _SECTIONS = {f"{PREFIX}SUBSCRIPTIONS", f"{PREFIX}NOTICES__WEBHOOKS"} | {
     name.rsplit("__", 1)[0] for name in _NAMES if "__" in name
@@ -117,6 +119,8 @@ def _checked(raw: object, model: type[BaseModel], above: str, source: str) -> di
             }
         elif section is not None:
             checked[name] = _checked(value, section, f"{path}.", source)
+        elif duration is not None and duration.forever and value == FOREVER:
+            checked[name] = None
         elif duration is not None and value is not None:
             checked[name] = seconds(value, f"{path} in {source}", zero=duration.zero)
         else:

@@ -16,11 +16,22 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from wow_ray.errors import SettingsError
 from wow_ray.settings.notices import NoticesSettings
-from wow_ray.settings.section import Count, CountOrZero, DurationField, Factor, Seconds, SecondsOrZero, Section, no_bool
+from wow_ray.settings.section import (
+    Count,
+    CountOrZero,
+    DurationField,
+    Factor,
+    Seconds,
+    SecondsOrForever,
+    SecondsOrZero,
+    Section,
+    no_bool,
+)
 
 Part = Literal["retry", "parked", "backpressure", "systemic"]
 
 PREFIX = "WOW_RAY_"
+DAY = 86_400.0
 
 
 class RetrySettings(Section):
@@ -103,6 +114,23 @@ class OpsSettings(Section):
     tokens: SecretStr | None = None
 
 
+Kept = Annotated[SecondsOrForever, Field(ge=3_600)]
+
+
+class RetentionSettings(Section):
+    """`retention`: for how long what is over is kept, `"forever"` = it is never deleted (H53). What waits always stays.
+
+    `attempts` = the history of rows that have ended, `rows` = those rows, `audit` = what people asked for, `notices` =
+    facts and deliveries, `calls` = finished durable calls with their results.
+    """
+
+    attempts: Kept = 90 * DAY
+    rows: Kept = 365 * DAY
+    audit: Kept = None
+    notices: Kept = 30 * DAY
+    calls: Kept = 7 * DAY
+
+
 class Settings(BaseSettings):
     """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
 
@@ -127,6 +155,7 @@ class Settings(BaseSettings):
     calls: CallsSettings = CallsSettings()
     ops: OpsSettings = OpsSettings()
     notices: NoticesSettings = NoticesSettings()
+    retention: RetentionSettings = RetentionSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
 

@@ -38,6 +38,7 @@ Operation = Literal[
     "slots.reset",
     "ledger.read",
     "ledger.ask",
+    "ledger.forget",
     "outbox.read",
     "outbox.write",
     "lease.start",

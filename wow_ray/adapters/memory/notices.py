@@ -105,7 +105,7 @@ class MemoryOutbox:
 
     def _unrouted(self) -> list[Noted]:
         now = self._server.now()
-        return [noted for noted in self._server.rows.notices if not noted.routed and noted.at <= now]
+        return [noted for noted in self._server.rows.notices if noted.routed_at is None and noted.at <= now]
 
     def _fact(self, noted: Noted) -> Fact:
         """Put together what a fact is about."""
@@ -130,10 +130,10 @@ class MemoryOutbox:
         return next((group.name for group in groups if group.number == pause.number), pause.group)
 
     def _route(self, numbers: frozenset[int], deliveries: Sequence[NewDelivery]) -> bool:
-        rows = self._server.rows
-        if numbers - {noted.number for noted in rows.notices if not noted.routed}:
+        rows, now = self._server.rows, self._server.now()
+        if numbers - {noted.number for noted in rows.notices if noted.routed_at is None}:
             return False
-        rows.notices = [one._replace(routed=True) if one.number in numbers else one for one in rows.notices]
+        rows.notices = [one._replace(routed_at=now) if one.number in numbers else one for one in rows.notices]
         for delivery in deliveries:
             self._put_new(delivery)
         return True

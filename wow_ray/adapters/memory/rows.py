@@ -65,6 +65,11 @@ class Rows:
         for row_id, etag in write.reopened:
             self._withdraw(row_id, etag, now)
 
+    def forget(self, row_id: str) -> None:
+        """Delete an ended row with its history."""
+        self.by_id.pop(row_id, None)
+        self.attempts.pop(row_id, None)
+
     def close(self, row: Row) -> None:
         """Let a row be in the ended state that a reset gave it."""
         self._put(row)
@@ -181,7 +186,7 @@ class Noted(NamedTuple):
     etag: int
     at: datetime
     since: datetime
-    routed: bool = False
+    routed_at: datetime | None = None
 
 
 def _key(row: Row) -> Key:

@@ -17,6 +17,7 @@ from wow_ray.adapters.memory.overview import MemoryOverview
 from wow_ray.adapters.memory.pauses import MemoryPauses
 from wow_ray.adapters.memory.plans import MemoryPlans
 from wow_ray.adapters.memory.reports import MemoryReports
+from wow_ray.adapters.memory.retention import MemoryRemains
 from wow_ray.adapters.memory.server import Server
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.ports.clock import Clock
@@ -67,6 +68,7 @@ class MemoryStore:
             reports=MemoryReports(server),
             calls=MemoryDurableCalls(server),
             outbox=MemoryOutbox(server),
+            remains=MemoryRemains(server),
         )
 
     def overview(self) -> MemoryOverview:

@@ -159,6 +159,7 @@ SUBJECTS = (
     "pauses",
     "plans",
     "reports",
+    "retention",
     "schema",
     "slots",
     "starts",

@@ -21,6 +21,7 @@ from wow_ray.adapters.postgres.notices import PostgresOutbox
 from wow_ray.adapters.postgres.pauses import PostgresPauses
 from wow_ray.adapters.postgres.reader import PostgresLogReader
 from wow_ray.adapters.postgres.reports import PostgresReports
+from wow_ray.adapters.postgres.retention import PostgresRemains
 from wow_ray.adapters.postgres.schema import check
 from wow_ray.adapters.postgres.slots import PostgresSlotStore
 from wow_ray.ports.clock import Clock
@@ -94,5 +95,5 @@ async def client_stores(
         for part in (events, ledger, slots, reader, calls):
             stack.push_async_callback(part.close)
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
-        outbox = PostgresOutbox(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, outbox)
+        outbox, remains = PostgresOutbox(ledger.sessions), PostgresRemains(ledger.sessions)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, outbox, remains)

@@ -41,6 +41,7 @@ for _module in (
     "registering",
     "reporting",
     "resetting",
+    "retention",
     "rows",
     "slots",
     "suite",
@@ -60,6 +61,7 @@ from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - a
 from wow_ray.testing.contract.pauses import PausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
 from wow_ray.testing.contract.reporting import ReportsContract  # noqa: E402 - as above
+from wow_ray.testing.contract.retention import RemainsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
@@ -74,6 +76,7 @@ __all__ = [
     "OverviewContract",
     "PausesContract",
     "PlansContract",
+    "RemainsContract",
     "ReportsContract",
     "SlotsContract",
     "WakesContract",
