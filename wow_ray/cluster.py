@@ -26,7 +26,7 @@ from wow_ray.adapters.postgres.wakes import PostgresWakes
 from wow_ray.app import App
 from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
 from wow_ray.handlers.specs import AppSpec
-from wow_ray.housekeeping import housekeeping
+from wow_ray.housekeeping import housekeeping, traced
 from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores
@@ -163,6 +163,7 @@ async def open_service(
             overrides=overrides,
             returning=returning,
             calls=CallPace(concurrency=settings.concurrency) if calls else None,
+            tracing=traced(settings),
         )
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:

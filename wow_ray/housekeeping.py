@@ -10,7 +10,7 @@ import asyncio
 import random
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from wow_ray.adapters.ids import time_ordered_ids
 from wow_ray.policy.notices import EVENTS, Kind, Route, Writer
@@ -23,6 +23,9 @@ from wow_ray.runtime.herald import Herald, HeraldPace
 from wow_ray.runtime.sweeper import Sweeper
 from wow_ray.settings import Settings
 from wow_ray.settings.notices import NoticesSettings, WebhookSettings
+
+if TYPE_CHECKING:
+    from wow_ray.runtime.tracing import Tracing
 
 
 class Housekeeping:
@@ -67,6 +70,15 @@ def housekeeping(context: str, settings: Settings, client: ClientStores, clock: 
     )
     kinds = {old: getattr(kept, old.value) for old in Old}
     return Housekeeping(herald, Sweeper(client.remains, client.calls, kinds, kept.calls, clock=clock, dice=luck))
+
+
+def traced(settings: Settings) -> Tracing | None:
+    """Give what makes spans, `None` = nobody asks for them, and nothing of it is imported."""
+    if not settings.tracing:
+        return None
+    from wow_ray.runtime.tracing import Tracing  # noqa: PLC0415 - only who traces pays for it
+
+    return Tracing()
 
 
 def routes_of(notices: NoticesSettings) -> tuple[Route, ...]:

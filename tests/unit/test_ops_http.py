@@ -498,5 +498,5 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     commands += ["/api/v1/partitions/scale"]
     calls = ["/api/v1/calls", "/api/v1/calls/{call_id}", "/api/v1/calls/{call_id}/{verb}"]
     calls += [f"/api/v1/notices{each}" for each in ("", "/test", "/{delivery_id}", "/{delivery_id}/resend")]
-    assert sorted(found["paths"]) == sorted([*pages, *calls, rows, *commands, "/healthz", "/readyz"])
+    assert sorted(found["paths"]) == sorted([*pages, *calls, rows, *commands, "/healthz", "/metrics", "/readyz"])
     assert PROBLEM in found["paths"][f"{rows}/resume"]["post"]["responses"]["409"]["content"]

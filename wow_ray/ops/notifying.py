@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from wow_ray.errors import ConflictError, NotFoundError, OperationError
@@ -42,15 +42,20 @@ class NoticeOperations:
         """List deliveries, newest first; raises `OperationError` for a page of no size."""
         if not 1 <= query.limit <= MOST_LISTED:
             raise OperationError(f"limit is {query.limit}; from 1 to {MOST_LISTED:,}")
-        counts: dict[str, dict[str, int]] = {}
-        for (webhook, state), count in sorted((await self._outbox.counts()).items()):
-            counts.setdefault(webhook, {})[state] = count
+        counts = await self.counts()
         if is_unstorable(query.webhook or "") or is_unstorable(query.before or ""):
             return DeliveryPage((), counts, None)
         wanted = DeliveryFilter(query.webhook, query.states, query.before, query.limit + 1)
         found = await self._outbox.deliveries(wanted)
         page = tuple(map(DeliveryView.of, found[: query.limit]))
         return DeliveryPage(page, counts, page[-1].id if len(found) > query.limit else None)
+
+    async def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """Count the deliveries that are kept, by webhook and state."""
+        counts: dict[str, dict[str, int]] = {}
+        for (webhook, state), count in sorted((await self._outbox.counts()).items()):
+            counts.setdefault(webhook, {})[state.value] = count
+        return counts
 
     async def shown(self, delivery_id: str) -> DeliveryDetail:
         """Show one delivery with what is sent; raises `NotFoundError`."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.slots import Owner
     from wow_ray.ports.stores import ClientStores, PartitionStores
     from wow_ray.runtime.elsewhere import Elsewhere
+    from wow_ray.runtime.tracing import Tracing
 
 log = logging.getLogger("wow_ray.service")
 
@@ -67,6 +68,7 @@ class Service:
         returning: Literal["stored", "end"] | None = None,
         elsewhere: Elsewhere | None = None,
         calls: CallPace | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
 
@@ -74,7 +76,7 @@ class Service:
         lasting name; with `sweeps=False` somebody else brings due rows. `overrides` are resources given from outside;
         `returning` says where a group goes on that was away (L5). `elsewhere` makes the calls of processors declared
         `isolation="actor"`; without it they are made here. `calls` is how durable calls are run here, `None` = they are
-        run elsewhere.
+        run elsewhere. `tracing` has spans made, `None` = none.
         """
         self.spec = spec
         self.client = client
@@ -90,6 +92,7 @@ class Service:
         self._pace = pace or Pace()
         self._returning = returning
         self._elsewhere = elsewhere
+        self._tracing = tracing
         self._resources = Resources(spec.providers, overrides)
         self._attached = spec.attached(client, self._wake_calls)
         self.call_worker: CallWorker | None = None
@@ -185,10 +188,16 @@ class Service:
     async def _started(self, name: str, share: Sequence[int]) -> Partition:
         stack = AsyncExitStack()
         stores = await stack.enter_async_context(self._stores())
+        groups = groups_of(self.spec, self._registered, self.processors, self._pace.concurrency, self._elsewhere)
+        if self._tracing is not None:
+            stores = self._tracing.stores(stores)
+            for group in groups:
+                for handler in {*group.handlers.values(), *group.catch_all.values()}:
+                    self._tracing.handler(handler)
         partition = Partition(
             self._owner(name),
             self.spec,
-            groups_of(self.spec, self._registered, self.processors, self._pace.concurrency, self._elsewhere),
+            groups,
             stores,
             clock=self._clock,
             dice=self._dice,

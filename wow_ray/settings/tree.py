@@ -155,6 +155,8 @@ class Settings(BaseSettings):
     calls: CallsSettings = CallsSettings()
     ops: OpsSettings = OpsSettings()
     notices: NoticesSettings = NoticesSettings()
+    # Spans of attempts, commits and drains, with whatever OpenTelemetry the process has set up.
+    tracing: bool = False
     retention: RetentionSettings = RetentionSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)

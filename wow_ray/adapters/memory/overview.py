@@ -37,7 +37,7 @@ class MemoryOverview:
         """Count what there is."""
         server, rows = self._server, self._server.rows
         counts = {
-            "events": sum(server.log.heads()),
+            "events": sum(server.log.heads().values()),
             "parked": len(rows.by_id),
             "parked_attempts": sum(map(len, rows.attempts.values())),
             "operator_actions": len(rows.intents),

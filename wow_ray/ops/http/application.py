@@ -16,7 +16,7 @@ from wow_ray.ops.access import Access
 from wow_ray.ops.bulk import Batches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
-from wow_ray.ops.http import asking, bulk, calling, events, health, looking, notifying, pausing, scaling
+from wow_ray.ops.http import asking, bulk, calling, events, health, looking, measuring, notifying, pausing, scaling
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
@@ -49,6 +49,7 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     app.state.door = door
     app.state.batches = batches = Batches(door.operations)
     app.state.pulse = events.Pulse()
+    app.state.meter = measuring.Meter()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
     version.include_router(bulk.router)
     version.include_router(looking.router)
@@ -59,6 +60,7 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     version.include_router(events.router)
     version.include_router(scaling.router)
     app.include_router(version)
+    app.include_router(measuring.router, responses=dict(DOCUMENTED))
     app.include_router(health.router, responses={503: DOCUMENTED[503]})
     add_console(app, access)
     tell_problems(app)
