@@ -31,6 +31,7 @@ from wow_ray.ops import Known, Operations
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.stores import ClientStores
 from wow_ray.ports.wakes import Heads, Wakes
+from wow_ray.redaction import also_hide
 from wow_ray.runtime.durable_calls import CallPace
 from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.pace import Pace
@@ -73,8 +74,13 @@ _running: dict[str, _Running] = {}
 
 
 def settings_of(app: App, file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Read an app's settings, in every program alike: code, `wow-ray.toml` beside it, environment (C4, S79)."""
-    return load(app.settings, settings_file(file, app.folder), os.environ if environ is None else environ)
+    """Read an app's settings, in every program alike: code, `wow-ray.toml` beside it, environment (C4, S79).
+
+    From then on this process hides what they say is to be hidden (P4).
+    """
+    settings = load(app.settings, settings_file(file, app.folder), os.environ if environ is None else environ)
+    also_hide(settings.redaction.keys, settings.redaction.prefixes)
+    return settings
 
 
 def state_dir_of(context: str, data_dir: Path | None = None) -> Path:

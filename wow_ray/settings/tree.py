@@ -114,6 +114,19 @@ class OpsSettings(Section):
     tokens: SecretStr | None = None
 
 
+HiddenText = Annotated[str, Field(min_length=3, max_length=100, pattern=r"^[!-~]+$")]
+
+
+class RedactionSettings(Section):
+    """`redaction`: what is hidden in stored texts besides what always is (P4), as plain texts.
+
+    `keys` have their values hidden (`pin` hides `pin=1234`), `prefixes` what follows in the same word (`acme_live_`).
+    """
+
+    keys: tuple[HiddenText, ...] = ()
+    prefixes: tuple[HiddenText, ...] = ()
+
+
 Kept = Annotated[SecondsOrForever, Field(ge=3_600)]
 
 
@@ -157,6 +170,7 @@ class Settings(BaseSettings):
     notices: NoticesSettings = NoticesSettings()
     # Spans of attempts, commits and drains, with whatever OpenTelemetry the process has set up.
     tracing: bool = False
+    redaction: RedactionSettings = RedactionSettings()
     retention: RetentionSettings = RetentionSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
