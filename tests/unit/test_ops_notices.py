@@ -66,6 +66,9 @@ async def test_a_webhook_is_tried_out_once_for_each_request() -> None:
         other = await window.ask("/api/v1/notices/test", body | {"webhook": "mail"}, Idempotency_Key="q-1")
         is_problem(other, 409, "WOW-CONFLICT")
         assert (await window.seen("/api/v1/notices"))["counts"] == {"oncall": {"waiting": 1}}
+        for odd in ("x y", "Oncall", "-", HOSTILE[:30], "é"):
+            refused = await window.ask("/api/v1/notices/test", body | {"webhook": odd})
+            is_problem(refused, 422, "WOW-OPERATION")
 
 
 async def test_the_page_shows_it_with_everything_inert_and_sends_it_again() -> None:

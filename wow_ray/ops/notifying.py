@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from wow_ray.ports.notices import DeliveryFilter, DeliveryState, Outbox, Resend
 STATES = frozenset(DeliveryState)
 MOST_LISTED = 1_000
 MOST_NAME = 40
+NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{MOST_NAME - 1}}}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,10 @@ class NoticeOperations:
     async def test(self, webhook: str, command: Command) -> NoticeAnswer:
         """Have a notice sent that only shows that notices arrive; whether the webhook exists is known to the sender."""
         check_command(command)
-        if not webhook or len(webhook) > MOST_NAME or is_unstorable(webhook):
-            raise OperationError(f"a webhook's name has 1 to {MOST_NAME} characters")
+        if NAME.match(webhook) is None:
+            raise OperationError(
+                f"no webhook is called {webhook!r}: a name has letters in lower case, digits, '-', '_'"
+            )
         new = self._writer.test(webhook, await self._outbox.now())
         request_id = command.request_id or self._new_id()
         action = await self._outbox.add(new, request_id, command.actor.strip(), command.reason.strip())
