@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -30,6 +30,8 @@ LINES = 12
 """Facts that a chat message of many tells one by one."""
 MOST_ALIKE = 10
 MOST_TEXT = 500
+TOLD = 1_000
+"""Characters of an error's message that a fact brings along."""
 MOST_NAME = 300
 
 Format = Literal["json", "slack"]
@@ -66,7 +68,7 @@ class PauseSeen:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact of the outbox, with the row or the pause it is about as it is now; `None` = it is gone, or of the other.
+    """One fact of the outbox, with the row (see `told_of`) or the pause it is about; `None` = gone, or of the other.
 
     `actor` and `why` are those of the last command on the row, where a person's command led to the fact.
     """
@@ -84,6 +86,13 @@ class Fact:
     def subscription(self) -> str:
         """The handler's subscription; of a pause its group."""
         return self.group if self.row is None else self.row.subscription
+
+
+def told_of(row: Row) -> Row:
+    """Give what a fact brings along of a row: thousands are read at once, and tracebacks are told to nobody."""
+    failure = row.failure
+    short = None if failure is None else replace(failure, message=failure.message[:TOLD], traceback="")
+    return replace(row, failure=short, first_cause=None)
 
 
 @dataclass(frozen=True, slots=True)

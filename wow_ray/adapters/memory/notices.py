@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from wow_ray.policy.notices import Fact, Kind, NewDelivery, PauseSeen
+from wow_ray.policy.notices import Fact, Kind, NewDelivery, PauseSeen, told_of
 from wow_ray.policy.parked import Verb
 from wow_ray.ports.ledger import Intent, NewIntent
 from wow_ray.ports.notices import (
@@ -122,7 +122,8 @@ class MemoryOutbox:
                 asked = intent.request
                 if asked.row_id == noted.row_id and intent.state == "done" and asked.verb in OF_ROWS:
                     actor, why = asked.actor, asked.reason
-        return Fact(noted.number, kind, noted.since, "" if row is None else row.group, row, None, actor, why)
+        told = None if row is None else told_of(row)
+        return Fact(noted.number, kind, noted.since, "" if row is None else row.group, told, None, actor, why)
 
     def _group(self, pause: Pause) -> str:
         """Give the present name of a pause's group."""

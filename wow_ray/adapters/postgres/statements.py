@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from wow_ray.errors import SettingsError
+from wow_ray.policy.notices import TOLD
 
 ROW = [
     "id",
@@ -50,6 +51,13 @@ ROW = [
     "first_fingerprint",
 ]
 """The columns of a ledger row in the order of every read and write."""
+
+_TOLD = {
+    "message": f"left(message, {TOLD}) AS message",
+    "traceback": "'' AS traceback",
+    **{column: f"NULL AS {column}" for column in ROW if column.startswith("first_")},
+}
+"""The columns of which a notice tells less than there is."""
 
 ATTEMPT = ["row_id", "at", "kind", "category", "source", "type", "message", "traceback", "fingerprint"]
 """The columns of an attempt."""
@@ -211,6 +219,7 @@ def statements(schema: str) -> dict[str, str]:
         "schema": f'"{checked_schema(schema)}"',
         "schema_name": schema,
         "row": ", ".join(ROW),
+        "row_told": ", ".join(_TOLD.get(column, column) for column in ROW),
         "row_tail": ", ".join(f"r.{column}" for column in ROW[2:]),
         "row_new": ", ".join(f"excluded.{column}" for column in ROW),
         "attempt": ", ".join(ATTEMPT),

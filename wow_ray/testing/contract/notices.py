@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from wow_ray.policy.notices import Kind, NewDelivery
+from wow_ray.policy.notices import TOLD, Kind, NewDelivery, told_of
 from wow_ray.policy.parked import State, Verb
 from wow_ray.policy.pauses import PauseReason
 from wow_ray.ports.notices import Attempted, Claimed, DeliveryFilter, DeliveryState, Outbox, Resend
@@ -14,7 +14,7 @@ from wow_ray.ports.pauses import PauseNote
 from wow_ray.ports.slots import IntentDone, Notice
 from wow_ray.testing.contract.harness import Harness
 from wow_ray.testing.contract.pauses import asked, sales
-from wow_ray.testing.contract.rows import Owning, owning
+from wow_ray.testing.contract.rows import Owning, a_failure, owning
 from wow_ray.testing.contract.suite import Suite
 
 FAILED = frozenset({DeliveryState.FAILED})
@@ -24,9 +24,9 @@ class OutboxContract(Suite):
     """The whole contract of `Outbox`."""
 
     async def test_a_fact_tells_of_its_row_as_it_is_now(self, harness: Harness) -> None:
-        """P13: what happened, when, and the row with its error."""
+        """P13: what happened, when, and the row with its error; long texts stay in the store."""
         partition = await owning(harness)
-        row = partition.row()
+        row = partition.row(failure=a_failure("x" * 3_000), first_cause=a_failure("first"))
         await partition.commit(partition.write(rows=(row,), notices=(Notice("parked", row),)))
         later = replace(row, state=State.EXHAUSTED, next_due=None, etag=2)
         await partition.put(later)
@@ -34,7 +34,9 @@ class OutboxContract(Suite):
         (fact,) = await harness.client.outbox.facts(10)
 
         assert (fact.kind, fact.group, fact.subscription) == (Kind.PARKED, "Sales", "Sales.on_paid")
-        assert fact.row == later
+        assert fact.row == told_of(later)
+        assert fact.row is not None
+        assert fact.row.failure == replace(a_failure("x" * TOLD), traceback="")
         assert fact.at.tzinfo is not None
         assert (fact.actor, fact.why, fact.pause) == ("", "", None)
 

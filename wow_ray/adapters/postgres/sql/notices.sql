@@ -25,14 +25,15 @@ SELECT 'paused', 'pause/' || id, 0 FROM lasting UNION ALL SELECT 'back', 'pause/
 ON CONFLICT DO NOTHING RETURNING number;
 
 -- name: unrouted_facts
--- Give facts that are to be told and are not routed, with the row or the pause they are about and the command that led to them.
+-- Give facts that are to be told and are not routed, with the row (without its long texts) or the pause they are about, and the command
+-- that led to them.
 -- Caller: notices.PostgresOutbox.
 SELECT f.*, r.*, q.*, a.actor AS fact_actor, a.reason AS fact_why
 FROM (
     SELECT number AS fact_number, kind AS fact_kind, at AS fact_at, row_id AS fact_row FROM {schema}.notices
     WHERE routed_at IS NULL AND not_before <= clock_timestamp() ORDER BY number LIMIT $1
 ) f
-LEFT JOIN LATERAL (SELECT {row} FROM {schema}.parked WHERE id = f.fact_row) r ON true
+LEFT JOIN LATERAL (SELECT {row_told} FROM {schema}.parked WHERE id = f.fact_row) r ON true
 LEFT JOIN LATERAL (
     SELECT g.name AS pause_group, p.partition AS pause_partition, p.reason AS pause_reason, p.since AS pause_since, p.text AS pause_text,
         p.ended_at AS pause_ended_at, p.ended_by AS pause_ended_by, p.actor AS pause_actor
