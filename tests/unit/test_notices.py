@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from wow_ray.failure import Category, Failure
-from wow_ray.policy.notices import ALONE, EVENTS, LINES, NAMED, Fact, Kind, PauseSeen, Route, Writer
+from wow_ray.policy.notices import ALONE, EVENTS, LINES, NAMED, Fact, Kind, Route, Writer
 from wow_ray.policy.parked import Reason, Row, State
-from wow_ray.policy.pauses import PauseReason
+from wow_ray.policy.pauses import PauseReason, PauseSeen
 from wow_ray.policy.redelivery import Redelivery
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -209,6 +209,15 @@ def test_a_fact_whose_row_is_deleted_is_told_all_the_same() -> None:
 
     for format_ in ("json", "slack"):
         assert "deleted" in writer().body("d", [gone], format_)
+
+
+def test_an_exhausted_call_is_told_by_its_function_and_id() -> None:
+    """F7, P13: it waits for a person as an aggregate does."""
+    fact = Fact(5, Kind.EXHAUSTED, NOW, "roll_back_stock", call="c-1")
+
+    (told,) = json.loads(writer().body("d", [fact], "json"))["notices"]
+    assert (told["call"], told["group"], told["needs_person"]) == ("c-1", "roll_back_stock", True)
+    assert told["text"] == "shop: roll_back_stock exhausted, waits for a person: call c-1"
 
 
 def test_secrets_in_errors_are_hidden_once_more() -> None:

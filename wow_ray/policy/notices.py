@@ -18,7 +18,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from wow_ray.policy.parked import Row, State
-from wow_ray.policy.pauses import PauseReason
+from wow_ray.policy.pauses import PauseSeen
 from wow_ray.redaction import safe
 
 SCHEMA = "wow-ray.notices.v1"
@@ -55,22 +55,11 @@ EVENTS = tuple(kind for kind in Kind if kind is not Kind.TEST)
 
 
 @dataclass(frozen=True, slots=True)
-class PauseSeen:
-    """A pause that has lasted; `partition` `None` = everywhere, `ended_at` `None` = it lasts."""
-
-    partition: str | None
-    reason: PauseReason
-    since: datetime
-    text: str
-    ended_at: datetime | None
-    ended_by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Fact:
     """One fact of the outbox, with the row (see `told_of`) or the pause it is about; `None` = gone, or of the other.
 
-    `actor` and `why` are those of the last command on the row, where a person's command led to the fact.
+    `actor` and `why` are those of the last command on the row, where a person's command led to the fact. `call` is
+    the id of a durable call that it is about, whose function is the `group` then.
     """
 
     number: int
@@ -81,6 +70,7 @@ class Fact:
     pause: PauseSeen | None = None
     actor: str = ""
     why: str = ""
+    call: str = ""
 
     @property
     def subscription(self) -> str:
@@ -150,8 +140,9 @@ class Writer:
 
     def body(self, identity: str, facts: Sequence[Fact], format_: Format) -> str:
         """Write the body of a delivery."""
-        written = self._slack(facts) if format_ == "slack" else self._json(identity, facts)
-        return json.dumps(written, separators=(",", ":"))
+        return json.dumps(
+            self._slack(facts) if format_ == "slack" else self._json(identity, facts), separators=(",", ":")
+        )
 
     def _json(self, identity: str, facts: Sequence[Fact]) -> Mapping[str, Any]:
         """Write it as `docs/notices.md` says."""
@@ -178,6 +169,8 @@ class Writer:
             "actor": _kept(fact.actor),
             "why": _kept(fact.why),
         }
+        if fact.call:
+            said |= {"call": fact.call, "needs_person": fact.kind is Kind.EXHAUSTED}
         if row is not None:
             said |= {
                 "subscription": row.subscription,
@@ -266,6 +259,8 @@ def _said(fact: Fact) -> str:
         if fact.kind is Kind.BACK:
             return f"{fact.group} goes on {where}; it was paused ({pause.reason.value}) since {_time(pause.since)}"
         return f"{fact.group} is paused {where} ({pause.reason.value}) since {_time(pause.since)}: {pause.text}"
+    if fact.call:
+        return f"{fact.group or 'a durable call'} {fact.kind.value}, waits for a person: call {fact.call}"
     if row is None:
         return f"{fact.group} {fact.kind.value}; what it was about is deleted"
     at = f"{row.aggregate}/{row.aggregate_id} at version {row.stopped_version}:{row.stopped_sequence}"

@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from wow_ray.policy.notices import Fact, Kind, NewDelivery, PauseSeen, told_of
+from wow_ray.policy.notices import Fact, Kind, NewDelivery, told_of
 from wow_ray.policy.parked import Verb
+from wow_ray.policy.pauses import PauseSeen
 from wow_ray.ports.ledger import Intent, NewIntent
 from wow_ray.ports.notices import (
     Attempted,
@@ -115,6 +116,10 @@ class MemoryOutbox:
             found = next((pause for pause in self._server.pauses if pause.id == number), None)
             group = "" if found is None else self._group(found)
             return Fact(noted.number, kind, noted.since, group, pause=None if found is None else _seen(found))
+        if noted.row_id.startswith("call/"):
+            call = noted.row_id.removeprefix("call/")
+            stored = self._server.calls.rows.get(call)
+            return Fact(noted.number, kind, noted.since, "" if stored is None else stored.function, call=call)
         row = rows.by_id.get(noted.row_id)
         actor = why = ""
         if kind in {Kind.RESUMED, Kind.SKIPPED}:

@@ -10,9 +10,9 @@ import asyncpg
 
 from wow_ray.adapters.postgres.connect import Session, Sessions
 from wow_ray.adapters.postgres.rows import intent_of, row_of
-from wow_ray.policy.notices import Fact, Kind, NewDelivery, PauseSeen
+from wow_ray.policy.notices import Fact, Kind, NewDelivery
 from wow_ray.policy.parked import Verb
-from wow_ray.policy.pauses import PauseReason
+from wow_ray.policy.pauses import PauseReason, PauseSeen
 from wow_ray.ports.ledger import Intent
 from wow_ray.ports.notices import (
     Attempted,
@@ -164,10 +164,11 @@ def _fact(record: asyncpg.Record) -> Fact:
             record["pause_ended_at"],
             record["pause_ended_by"],
         )
-    kind = Kind(record["fact_kind"])
-    return Fact(
-        record["fact_number"], kind, record["fact_at"], group, row, pause, actor or "", record["fact_why"] or ""
-    )
+    about: str = record["fact_row"]
+    call = about.removeprefix("call/") if about.startswith("call/") else ""
+    kind, group = Kind(record["fact_kind"]), record["call_function"] or group
+    why = record["fact_why"] or ""
+    return Fact(record["fact_number"], kind, record["fact_at"], group, row, pause, actor or "", why, call)
 
 
 def _delivery(record: asyncpg.Record) -> Delivery:

@@ -28,7 +28,7 @@ ON CONFLICT DO NOTHING RETURNING number;
 -- Give facts that are to be told and are not routed, with the row (without its long texts) or the pause they are about, and the command
 -- that led to them.
 -- Caller: notices.PostgresOutbox.
-SELECT f.*, r.*, q.*, a.actor AS fact_actor, a.reason AS fact_why
+SELECT f.*, r.*, q.*, a.actor AS fact_actor, a.reason AS fact_why, c.function AS call_function
 FROM (
     SELECT number AS fact_number, kind AS fact_kind, at AS fact_at, row_id AS fact_row FROM {schema}.notices
     WHERE routed_at IS NULL AND not_before <= clock_timestamp() ORDER BY number LIMIT $1
@@ -45,6 +45,7 @@ LEFT JOIN LATERAL (
     WHERE f.fact_kind IN ('resumed', 'skipped') AND o.row_id = f.fact_row AND o.state = 'done' AND o.verb IN ('resume', 'skip', 'skip_one')
     ORDER BY o.id DESC LIMIT 1
 ) a ON true
+LEFT JOIN {schema}.durable_calls c ON c.id = substring(f.fact_row FROM '^call/(.+)$')
 ORDER BY f.fact_number;
 
 -- name: route_facts
