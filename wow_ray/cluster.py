@@ -20,15 +20,17 @@ from wow_ray.adapters.embedded.handover import hand_over, take_over
 from wow_ray.adapters.failures import modules, wants_jitter
 from wow_ray.adapters.ids import time_ordered_ids
 from wow_ray.adapters.postgres import Database, check, migrate, open_partition_stores, owner_here
-from wow_ray.adapters.postgres.errors import sqlstate_of
 from wow_ray.adapters.postgres.overview import open_overview
 from wow_ray.adapters.postgres.plans import open_plans
+from wow_ray.adapters.postgres.refusals import refusals
 from wow_ray.app import App
-from wow_ray.errors import EmbeddedServerError, NotConnectedError, SettingsError, StoreDataError, StoreUnavailableError
+from wow_ray.errors import EmbeddedServerError, NotConnectedError
 from wow_ray.handlers.specs import AppSpec
+from wow_ray.housekeeping import housekeeping, traced
 from wow_ray.ops import Known, Operations
 from wow_ray.ports.stores import ClientStores
 from wow_ray.ports.wakes import Heads, Wakes
+from wow_ray.redaction import also_hide
 from wow_ray.runtime.call_service import CallService
 from wow_ray.runtime.durable_calls import CallPace
 from wow_ray.runtime.elsewhere import Elsewhere
@@ -73,8 +75,13 @@ _running: dict[str, _Running] = {}
 
 
 def settings_of(app: App, file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Read an app's settings, in every program alike: code, `wow-ray.toml` beside it, environment (C4, S79)."""
-    return load(app.settings, settings_file(file, app.folder), os.environ if environ is None else environ)
+    """Read an app's settings, in every program alike: code, `wow-ray.toml` beside it, environment (C4, S79).
+
+    From then on this process hides what they say is to be hidden (P4).
+    """
+    settings = load(app.settings, settings_file(file, app.folder), os.environ if environ is None else environ)
+    also_hide(settings.redaction.keys, settings.redaction.prefixes)
+    return settings
 
 
 def state_dir_of(context: str, data_dir: Path | None = None) -> Path:
@@ -110,14 +117,14 @@ async def checked(database: Database) -> Database:
 
     Raises `SchemaError` with the command to run, `StoreUnavailableError`, `SettingsError` for an address that is none.
     """
-    with _refusals():
+    with refusals():
         return await check(database)
 
 
 async def migrated(database: Database, settings: Settings) -> list[str]:
     """Bring the schema up to date; answers the names of the migrations applied, none when it was."""
     slots = settings.slots if "slots" in settings.model_fields_set else None
-    with _refusals():
+    with refusals():
         return await migrate(database.dsn, database.schema, slots, database.context)
 
 
@@ -138,8 +145,8 @@ async def open_service(
     """Run an app on Postgres, in this process, until the block ends; then it is drained.
 
     `partitions` over what the settings say, or each one's slots by its name; `returning` says where a group goes on
-    that was away (L5); `sweeps`, `elsewhere` and `release` as in `Service`; with `calls` durable calls are run here
-    too. Raises what `checked` and `Service` raise, before anything is handled.
+    that was away (L5); `sweeps`, `elsewhere` and `release` as in `Service`, and who sweeps keeps the house; with
+    `calls` durable calls are run here too. Raises what `checked` and `Service` raise, before anything is handled.
     """
     database = await checked(database)
     clock = SystemClock()
@@ -169,11 +176,14 @@ async def open_service(
             returning=returning,
             calls=CallPace(concurrency=settings.concurrency) if calls else None,
             release=release,
+            tracing=traced(settings),
         )
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:
+                if sweeps:
+                    await stack.enter_async_context(housekeeping(spec.context, settings, client, clock))
                 if wakes is not None:
-                    await stack.enter_async_context(wakes.listening(lambda heads: _wake(service, heads)))
+                    await stack.enter_async_context(wakes.listening(lambda heads: _heard(service, heads)))
                 yield service
 
 
@@ -243,15 +253,22 @@ def at_hand(database: Database, wakes: Wakes | None = None) -> Iterator[None]:
 
 @asynccontextmanager
 async def open_control(database: Database, settings: Settings | None = None) -> AsyncIterator[Control]:
-    """Open what steering a context takes; without `settings` nothing scales by itself. Raises what `checked` raises."""
-    database = await checked(database)
+    """Open what steering a context takes; `settings` are for its chores, without them nothing scales by itself.
+
+    Raises what `checked` raises.
+    """
+    database, clock = await checked(database), SystemClock()
     async with (
-        open_stores(database, SystemClock()) as client,
+        open_stores(database, clock) as client,
         open_overview(database) as overview,
         open_plans(database) as plans,
     ):
         bounds = None if settings is None else settings.autoscale.bounds()
-        yield Control(plans, client.ledger, overview, database.slots, client.slots.excuse, client.pauses, bounds)
+        keeping = housekeeping(database.context, settings or Settings(), client, clock)
+        excuse = client.slots.excuse
+        yield Control(
+            plans, client.ledger, overview, database.slots, excuse, client.pauses, autoscale=bounds, chores=keeping.run
+        )
 
 
 @asynccontextmanager
@@ -274,24 +291,6 @@ async def connect(app: App, dsn: str | None, /) -> AsyncIterator[ClientStores]:
         yield stores
 
 
-def _wake(service: Service, heads: Heads) -> None:
-    """Have the partitions look that own a slot of which they have not seen so much."""
+def _heard(service: Service, heads: Heads) -> None:
     for partition in service.partitions:
-        slots, seen = partition.slots, partition.feed.heads
-        if any(slot in slots and seen.get(slot, 0) < position for slot, position in heads.items()):
-            partition.feed.wake()
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Say in our own words what a server answers to strangers, and what the driver says of an address."""
-    try:
-        yield
-    except StoreDataError as error:
-        raise SettingsError(f"postgres_dsn is no address of a Postgres: {error.message}") from error
-    except (OSError, ValueError) as error:
-        raise StoreUnavailableError(f"the store cannot be reached: {error}") from error
-    except Exception as error:
-        if not sqlstate_of(error):
-            raise
-        raise StoreUnavailableError(f"the server refuses this program: {error}") from error
+        partition.feed.heard(heads)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 _WINDOW = 65_536  # of a text of any length this much of either end is looked at: far more than is kept of it
 _HEAD = 4_096
@@ -33,19 +35,100 @@ _SECRETS = (
     (re.compile(_IN_URL, re.IGNORECASE), r"\1***\2"),
     *((re.compile(pattern, re.IGNORECASE), r"\1***") for pattern in (_HEADER, _BEARER, _BASIC, _KEYED)),
 )
-_SUSPECT = ("://", "auth", "bearer", "basic", "key", "token", "pass", "pwd", "secret", "credential", "signature")
+# Secrets that are known by their own looks. Each begins where a word does, and gives nothing back that it has taken: so
+# the time is that of one look at the text, whatever the text.
+_BEGINS = r"(?<![\w\-])"
+_OWN_LOOKS = (
+    r"eyJ[\w\-]{8,}+\.[\w\-]{8,}+(?:\.[\w\-]++)?",  # JSON Web Tokens
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])",
+    r"gh[pousr]_[A-Za-z0-9]{20,}+",
+    r"github_pat_\w{20,}+",
+    r"glpat-[\w\-]{16,}+",
+    r"xox[a-z]-[\w\-]{8,}+",
+    r"[sr]k_(?:live|test)_\w{8,}+",
+    r"sk-[\w\-]{16,}+",
+    r"whsec_[\w+/=]{8,}+",
+    r"AIza[\w\-]{30,}+",
+    r"npm_[A-Za-z0-9]{30,}+",
+    r"pypi-[\w\-]{16,}+",
+)
+_TOKENS = re.compile(f"{_BEGINS}(?:{'|'.join(_OWN_LOOKS)})", re.ASCII)
+_HOOK = re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)(?!\*\*\*)[\w/\-]++")
+_PEM = re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(?!\*\*\*)(?:(?!-----END)[\s\S])*+")
+_LOOKS = (
+    "eyj",
+    "akia",
+    "asia",
+    "gh",
+    "github",
+    "glpat",
+    "xox",
+    "k_live",
+    "k_test",
+    "sk-",
+    "whsec",
+    "aiza",
+    "npm_",
+    "pypi-",
+    "-----b",
+)
+_SUSPECT = (
+    "://",
+    "auth",
+    "bearer",
+    "basic",
+    "key",
+    "token",
+    "pass",
+    "pwd",
+    "secret",
+    "credential",
+    "signature",
+    "hooks.",
+    *_LOOKS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What an app has hidden besides: by `also_hide`, made once for all texts of the process."""
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    suspect: tuple[str, ...] = ()
+
+
+_hidden = Hidden()
+
+
+def also_hide(keys: Sequence[str], prefixes: Sequence[str]) -> None:
+    """Hide in this process the values of these keys, and words that begin with these prefixes; replaces what was said.
+
+    Both are plain texts of whatever case, no patterns: nothing that is written there can make a text take long.
+    """
+    global _hidden  # noqa: PLW0603 - one for the process, as its log is
+    found = []
+    if keys:
+        names = "|".join(map(re.escape, keys))
+        found.append(rf"""({_BEGINS}(?:{names})["']?\s{{0,8}}(?:=>|[=:])\s{{0,8}}["']?)(?!\*\*\*){_STOPPED}++""")
+    if prefixes:
+        found.append(rf"({_BEGINS}(?:{'|'.join(map(re.escape, prefixes))}))(?!\*\*\*){_STOPPED}++")
+    patterns = tuple(re.compile(pattern, re.IGNORECASE | re.ASCII) for pattern in found)
+    _hidden = Hidden(patterns, tuple(each.lower() for each in (*keys, *prefixes)))
 
 
 def redacted(text: str) -> str:
-    """Hide what looks like a secret: passwords in URLs, authorizations, values of keys such as `token` or `api_key`.
+    """Hide what looks like a secret: passwords in URLs, authorizations, values of keys such as `token`, tokens as such.
 
     A secret that a line's end breaks in two is hidden whole, at the price of a word too many. Hosts, users and class
-    names stay. Applying it twice changes nothing more.
+    names stay. What an app has hidden besides goes too. Applying it twice changes nothing more.
     """
     if not _is_suspect(text):
         return text
     for pattern, shown in _SECRETS:
         text = pattern.sub(shown, text)
+    text = _PEM.sub(r"\1***", _HOOK.sub(r"\1***", _TOKENS.sub("***", text)))
+    for pattern in _hidden.patterns:
+        text = pattern.sub(r"\1***", text)
     return text
 
 
@@ -64,7 +147,7 @@ def visible(text: str) -> str:
 
 def _is_suspect(text: str) -> bool:
     """Whether a text may hold a secret at all; quick, also for megabytes."""
-    return any(map(text.lower().__contains__, _SUSPECT))
+    return any(map(text.lower().__contains__, (*_SUSPECT, *_hidden.suspect)))
 
 
 def safe(text: str) -> str:

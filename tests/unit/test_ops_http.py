@@ -499,5 +499,6 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     commands += [f"{group}/{verb}" for verb in ("pause", "reset", "resume")]
     commands += ["/api/v1/partitions/scale"]
     calls = ["/api/v1/calls", "/api/v1/calls/{call_id}", "/api/v1/calls/{call_id}/{verb}"]
-    assert sorted(found["paths"]) == sorted([*pages, *calls, rows, *commands, "/healthz", "/readyz"])
+    calls += [f"/api/v1/notices{each}" for each in ("", "/test", "/{delivery_id}", "/{delivery_id}/resend")]
+    assert sorted(found["paths"]) == sorted([*pages, *calls, rows, *commands, "/healthz", "/metrics", "/readyz"])
     assert PROBLEM in found["paths"][f"{rows}/resume"]["post"]["responses"]["409"]["content"]

@@ -1,7 +1,8 @@
-"""The actor that brings what is due: it reads, and nudges the owners; it claims nothing and changes nothing (H5).
+"""The actor that brings what is due: it reads, and nudges the owners; it claims and changes no parked row (H5).
 
 Without it parking goes on and parked retries wait. Its work grows with the number of partitions, not with what is
-parked: of each partition it asks whether anything is due, and the owner takes what it has room for.
+parked: of each partition it asks whether anything is due, and the owner takes what it has room for. Beside that it does
+the store's chores: it sends notices, and deletes what is old.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from wow_ray.actors.fleet import Fleet
@@ -52,7 +54,7 @@ class LedgerActor:
     async def _lived(self) -> None:
         while True:
             try:
-                async with self._site.control() as control:
+                async with self._site.control() as control, _beside(control.chores()):
                     while True:
                         await self.round(control)
                         self._trouble = ""
@@ -89,3 +91,14 @@ class LedgerActor:
         if await control.ledger.open_intents(slots):
             found.append(self._fleet.nudge_intents(name, PATIENCE))
         return found
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have something done beside the block, which ends with it."""
+    task = asyncio.get_running_loop().create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

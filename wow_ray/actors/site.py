@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,11 +21,16 @@ from wow_ray.runtime.elsewhere import Elsewhere
 from wow_ray.runtime.service import Service
 
 
+async def _nothing_else() -> None:
+    """Have no chores."""
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """What steering an app takes of its store; `slots` is how many it has.
 
-    `excuse(partition)` says that its process is about to be ended on purpose, see `SlotStore.excuse`.
+    `excuse(partition)` says that its process is about to be ended on purpose, see `SlotStore.excuse`. `chores()` does
+    for ever what one process does for the whole store: notices are sent, and what is old is deleted.
     """
 
     plans: Plans
@@ -36,6 +41,7 @@ class Control:
     pauses: Pauses
     autoscale: Bounds | None = None
     """Within which bounds the supervisor changes the number of partitions; `None` = it does not."""
+    chores: Callable[[], Coroutine[Any, Any, None]] = _nothing_else
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import typer
@@ -13,8 +13,11 @@ from wow_ray.cli.asking import asks
 from wow_ray.cli.scaling import moving, waiting
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
 from wow_ray.ops import LivePartition, MoveView, Operations, PartitionView, StatusView
+from wow_ray.ops.progress import SizeView
 from wow_ray.ops.views import View
 
+LARGEST = 4
+"""Kinds of things whose size is named."""
 NOW = 3.0
 """Seconds that count as now."""
 
@@ -37,6 +40,7 @@ def show_status(status: StatusView, page: Console) -> None:
             ("paused", ", ".join(status.paused)),
             ("trouble", "; ".join(status.troubles)),
             ("parked", f"{status.parked:,}{by_state(status.open_rows)}"),
+            ("size", sizes(status.sizes)),
         ],
     )
     if status.partitions:
@@ -112,6 +116,19 @@ def rates(handled: float, failed: float) -> str:
     return f"{handled:,.1f}/s" + (f", {failed:,.1f} failures/s" if failed else "")
 
 
+def sizes(found: Sequence[SizeView]) -> str:
+    """Write what takes most room."""
+    most = [f"{each.name} {room(each.bytes)}" for each in found[:LARGEST] if each.bytes]
+    return f"{room(sum(each.bytes for each in found))}: {', '.join(most)}" if most else ""
+
+
+def room(size: int) -> str:
+    """Write a number of bytes."""
+    units = ("B", "kB", "MB", "GB", "TB")
+    place = min(len(units) - 1, max(0, (size.bit_length() - 1) // 10))
+    return f"{size / 1024**place:,.1f} {units[place]}" if place else f"{size} B"
+
+
 def by_state(rows: Mapping[str, int]) -> str:
     """Write how many ledger rows there are of each state, nothing when there are none."""
     return f" ({', '.join(f'{count:,} {state}' for state, count in rows.items())})" if rows else ""
@@ -135,8 +152,8 @@ class Partitions(View):
 
 @asks(show_status)
 async def status(operations: Operations) -> StatusView:
-    """Show who owns the slots, what is left to do, and what is parked."""
-    return await operations.status()
+    """Show who owns the slots, what is left to do, what is parked, and what takes how much room."""
+    return await operations.overview()
 
 
 @partitions.command("list")

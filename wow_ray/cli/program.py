@@ -17,6 +17,7 @@ from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
 from wow_ray.cli.functions import functions
 from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
+from wow_ray.cli.notices import notices
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
 from wow_ray.cli.scaling import scale
@@ -48,6 +49,7 @@ program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")
 program.add_typer(calls, name="calls")
 program.add_typer(functions, name="functions")
+program.add_typer(notices, name="notices")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

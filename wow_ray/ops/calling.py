@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from wow_ray.errors import ConflictError, NotFoundError, OperationError
@@ -44,15 +44,20 @@ class CallOperations:
             raise OperationError(f"limit is {query.limit}; from 1 to {MOST_LISTED:,}")
         wanted = CallFilter(query.states, query.function, query.fingerprint, query.key, query.after, query.limit + 1)
         rows = await self._calls.rows(wanted)
-        counts: dict[str, dict[str, int]] = {}
-        for (function, state), count in sorted((await self._calls.counts()).items()):
-            counts.setdefault(function, {})[state.value] = count
+        counts = await self.counts()
         if not rows and query.function is not None and query.after is None and query.function not in counts:
             hint = nearest(query.function, counts)
             if hint:
                 raise NotFoundError(f"no calls of {query.function!r} are stored{hint}")
         page = tuple(map(CallView.of, rows[: query.limit]))
         return CallPage(page, counts, page[-1].id if len(rows) > query.limit else None)
+
+    async def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """Count the calls that are not over, by function and state."""
+        counts: dict[str, dict[str, int]] = {}
+        for (function, state), count in sorted((await self._calls.counts()).items()):
+            counts.setdefault(function, {})[state.value] = count
+        return counts
 
     async def shown(self, call_id: str) -> CallDetail:
         """Show one call with everything known about it; raises `NotFoundError`."""

@@ -16,9 +16,10 @@ from wow_ray.ops.functions import FunctionOperations
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
+from wow_ray.ops.notifying import NoticeOperations
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
-from wow_ray.ops.progress import GroupView, StatusView, group_view, status_view
+from wow_ray.ops.progress import GroupView, SizeView, StatusView, group_view, status_view
 from wow_ray.ops.scaling import Scaling, absent_of, move_views, moves_of
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 from wow_ray.policy.parked import Verb
@@ -63,6 +64,8 @@ class Operations:
         declared = () if known is None else known.functions
         self.functions = FunctionOperations(client.calls, client.function_pauses, new_id, declared)
         """What may be done about durable functions."""
+        self.notices = NoticeOperations(context, client.outbox, new_id)
+        """What webhooks were told, and what may be done about it."""
         self.clock = clock
         self.new_id = new_id
         self._finding = Finding(client.ledger, client.reader, overview)
@@ -157,6 +160,11 @@ class Operations:
             return seen
         moves, absent = move_views(moves_of(plan, snapshot)), absent_of(plan, snapshot)
         return replace(seen, plan=plan.number, release=plan.release, moves=moves, absent=absent)
+
+    async def overview(self) -> StatusView:
+        """Show the store as a whole, as `status` does, and what takes how much room."""
+        sizes = tuple(SizeView(each.name, each.rows, each.bytes) for each in await self._overview.sizes())
+        return replace(await self.status(), sizes=sizes)
 
     # --- asking
 

@@ -63,6 +63,15 @@ class PartitionView(View):
 
 
 @dataclass(frozen=True, slots=True)
+class SizeView(View):
+    """One kind of thing in the store: about so many rows, so many bytes with indexes (0 = in memory)."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatusView(View):
     """The store as a whole. `ready` = every slot has an owner whose lease holds (H60); `unowned` are the others.
 
@@ -94,6 +103,8 @@ class StatusView(View):
     """What has to move until everybody owns what the plan names."""
     absent: tuple[str, ...] = ()
     """Partitions of the plan without a process that runs."""
+    sizes: tuple[SizeView, ...] = ()
+    """What takes how much room, the largest first; empty = nobody has looked."""
 
 
 def group_view(

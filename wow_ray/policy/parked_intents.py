@@ -12,7 +12,7 @@ from wow_ray.policy.parked_row import OPEN, Reason, Row, State
 
 
 class Verb(StrEnum):
-    """What an operator may ask of an aggregate in a group (P9, P10), of a group, a durable call (F7) or the plan."""
+    """What may be asked: of an aggregate in a group (P9, P10), a group, a durable call (F7), a notice (P13), a plan."""
 
     RESUME = "resume"
     RETRY_NOW = "retry_now"
@@ -26,6 +26,8 @@ class Verb(StrEnum):
     CANCEL_CALL = "cancel_call"
     DISCARD_CALL = "discard_call"
     SCALE = "scale"
+    RESEND_NOTICE = "resend_notice"
+    TEST_WEBHOOK = "test_webhook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,8 @@ def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
             return _OF_A_GROUP
         case Verb.RETRY_CALL | Verb.CANCEL_CALL | Verb.DISCARD_CALL:
             return _OF_A_CALL
-        case Verb.SCALE:
-            return _OF_THE_PLAN
+        case Verb.SCALE | Verb.RESEND_NOTICE | Verb.TEST_WEBHOOK:
+            return _OF_NO_ROW
         case _:
             assert_never(verb)
 
@@ -107,7 +109,7 @@ def decide_intent(  # noqa: C901, PLR0911 - one answer a verb
 _NO_ROW = Refuse("not_found", "the aggregate has no open row in this group")
 _OF_A_GROUP = Refuse("no_row", "a pause is of a whole group; it changes no row")
 _OF_A_CALL = Refuse("no_row", "that is asked of a durable call; it changes no row")
-_OF_THE_PLAN = Refuse("no_row", "that is asked of the plan; it changes no row")
+_OF_NO_ROW = Refuse("no_row", "that is asked of the plan or of a notice; it changes no row")
 _DRAINS = Refuse("already", "it is draining already")
 
 

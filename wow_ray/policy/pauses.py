@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -28,6 +30,18 @@ STOPS = frozenset({PauseReason.OPERATOR, PauseReason.DEPLOY, PauseReason.RESTORE
 
 The others are what a partition does by itself and notes for people to see.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class PauseSeen:
+    """A pause that has lasted; `partition` `None` = everywhere, `ended_at` `None` = it lasts."""
+
+    partition: str | None
+    reason: PauseReason
+    since: datetime
+    text: str
+    ended_at: datetime | None
+    ended_by: str = ""
 
 
 class Paused(Protocol):

@@ -67,6 +67,15 @@ class Snapshot:
     owners: tuple[OwnerSeen, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TableSeen:
+    """What one kind of thing takes: `rows` as the store estimates them, `bytes` with indexes (0 = in memory)."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
 def standing(mark: Mark, settled: Collection[int]) -> Mark:
     """Take out of a stored mark what calls with a transaction of their own have settled since."""
     unfinished = tuple(position for position in mark.unfinished if position not in settled)
@@ -78,6 +87,10 @@ class Overview(Protocol):
 
     async def groups(self) -> Sequence[GroupSeen]:
         """Give all groups ever registered, by number."""
+        ...
+
+    async def sizes(self) -> Sequence[TableSeen]:
+        """Say what takes how much room, the largest first."""
         ...
 
     async def snapshot(self) -> Snapshot:

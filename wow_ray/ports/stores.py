@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from wow_ray.ports.event_log import EventStore, LogReader
     from wow_ray.ports.function_pauses import FunctionPauses
     from wow_ray.ports.ledger import Ledger
+    from wow_ray.ports.notices import Outbox
     from wow_ray.ports.pauses import Pauses
     from wow_ray.ports.reports import Reports
+    from wow_ray.ports.retention import Remains
     from wow_ray.ports.slots import Effects, Lease, SlotStore
 
 
@@ -41,3 +43,5 @@ class ClientStores:
     reports: Reports
     calls: DurableCalls
     function_pauses: FunctionPauses
+    outbox: Outbox
+    remains: Remains

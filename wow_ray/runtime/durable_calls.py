@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wow_ray.calls")
 
-FORGOTTEN_AFTER = 7 * 86_400.0
-"""Seconds for which a finished call and its result can be asked for."""
-FORGET_EVERY = 60.0
-FORGET_MOST = 5_000
 SOON = 0.05
 """Seconds until a look again at what is due but could not be had."""
 GATHER = 0.004
@@ -124,7 +120,7 @@ class CallWorker:
         self._threads = ThreadPoolExecutor(self.pace.concurrency, thread_name_prefix="wow-ray-call")
         self._ends = CallEnds(self._calls, self._clock)
         loop = asyncio.get_running_loop()
-        work = [self._claiming(), self._keeping(), self._forgetting()]
+        work = [self._claiming(), self._keeping()]
         if self._stops is not None:
             work.append(self._stops.run())
         self._loops = [loop.create_task(each) for each in work]
@@ -265,15 +261,6 @@ class CallWorker:
                 log.warning("the claim of call %s was lost; ending it", call_id)
                 self.runs[call_id].lost = True
                 self.runs[call_id].attempt.stop()
-
-    async def _forgetting(self) -> None:
-        """Delete calls that were over long ago, a few at a time."""
-        while True:
-            await self._clock.sleep(FORGET_EVERY)
-            try:
-                await self._calls.forget(FORGOTTEN_AFTER, FORGET_MOST)
-            except StoreUnavailableError as error:
-                log.warning("finished calls cannot be deleted (%s)", error)
 
     async def _pause(self, seconds: float | None) -> None:
         """Wait until woken, at most so long."""

@@ -19,7 +19,7 @@ from wow_ray.runtime.ranges import PAGE, Ask, next_span, plan
 from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from wow_ray.policy.progress import Progress
     from wow_ray.ports.clock import Clock
@@ -91,6 +91,12 @@ class Feed:
             "the log can be read again after %.1f s",
             (logging.ERROR, logging.WARNING),
         )
+
+    def heard(self, heads: Mapping[int, int]) -> None:
+        """Look, if one of our slots has more than was seen (architecture 4.1)."""
+        slots = self._partition.slots
+        if any(slot in slots and self.heads.get(slot, 0) < position for slot, position in heads.items()):
+            self.wake()
 
     def wake(self) -> None:
         """Look at the heads now: something was appended, or a group can take a page again."""

@@ -26,11 +26,12 @@ from wow_ray.policy.parked import (
     decide_intent,
 )
 from wow_ray.policy.parked import parked as parked_row
-from wow_ray.ports.slots import AttemptNote, IntentDone, Notice
+from wow_ray.ports.slots import AttemptNote, IntentDone
 from wow_ray.runtime.held_events import scan
 from wow_ray.runtime.lane import Status
 from wow_ray.runtime.newest_rows import NewestRows
 from wow_ray.runtime.parking import NO_RETRIES
+from wow_ray.runtime.rows import say
 from wow_ray.runtime.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ class Intents:
                 self._partition.drains.left(lane)
         self._partition.unparking.operator_row(group, slot, after)
         if verb in (Verb.RESUME, Verb.SKIP, Verb.SKIP_ONE):
-            slot.notices.append(Notice("resumed" if verb is Verb.RESUME else "skipped", after))
+            say(slot, "resumed" if verb is Verb.RESUME else "skipped", after)
 
     def _go_on(self, lane: Lane) -> None:
         """Let a lane that stood still for a command that was refused run on."""

@@ -21,6 +21,7 @@ from wow_ray.policy.outlook import CANARIES, View
 from wow_ray.policy.probing import Kind, Probing, spread
 from wow_ray.runtime.lane import Key, Status
 from wow_ray.runtime.probes import Pausing, Probes
+from wow_ray.runtime.rows import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,10 +144,19 @@ class Outages:
         group.pause = Pausing(why, self._store_now(), said, handler.subscription, rules, probing)
         if many:
             group.mass.forget(now)
-            log.error("%s: paused, very many aggregates are parked alike (%s); probing", group.name, said)
+            text = "%s: paused, very many aggregates are parked alike (%s); probing"
         else:
             self._give_back(group, back)
-            log.error("%s: paused, its surroundings fail (%s); probing until they are back", group.name, said)
+            text = "%s: paused, its surroundings fail (%s); probing until they are back"
+        fields = {
+            "event": "paused",
+            "group": group.name,
+            "reason": why,
+            "subscription": handler.subscription,
+            "error_type": failure.type,
+            "failing": len(group.outlook.failing),
+        }
+        log.error(text, group.name, said, extra={FIELDS: fields})
         group.ready = deque(spread(group.ready))
         for key in group.outlook.failing:
             lane = group.lanes.get(key)
@@ -178,7 +188,7 @@ class Outages:
             self.probes.next(group)
             return
         by_another = pause.kind is Kind.HEALTHY
-        log.warning("%s: the probe succeeded, going on", group.name)
+        log.warning("%s: the probe succeeded, going on", group.name, extra=_unpaused(group, pause.why, "probe"))
         # The first probe says that it was never an outage: then nothing needs to be spared (H12).
         self._end(group, by_another=by_another, ramp=not (by_another and at_once))
 
@@ -187,7 +197,8 @@ class Outages:
         if group.pause is not None:
             if group.pause.why == "mass_failure":
                 group.mass.forget(self._clock.monotonic() + MINUTE)
-            log.warning("%s: the pause was lifted, going on", group.name)
+            lifted = _unpaused(group, group.pause.why, "operator")
+            log.warning("%s: the pause was lifted, going on", group.name, extra=lifted)
             self._end(group, by_another=False, ramp=True)
 
     def _deserted(self, group: Group) -> None:
@@ -209,3 +220,8 @@ class Outages:
             group.relimit()
         self._workers.activate(group)
         self.probes.changed(group)
+
+
+def _unpaused(group: Group, reason: Why, by: str) -> dict[str, object]:
+    """Give what is said of a pause that is over, for whoever reads logs by machine."""
+    return {FIELDS: {"event": "unpaused", "group": group.name, "reason": reason, "by": by}}

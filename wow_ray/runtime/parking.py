@@ -11,7 +11,7 @@ from wow_ray.policy import parked as life
 from wow_ray.policy.budget import ParkedRetries
 from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
 from wow_ray.runtime.lane import Status
-from wow_ray.runtime.rows import Rows, stop_at
+from wow_ray.runtime.rows import Rows, say, stop_at
 
 if TYPE_CHECKING:
     from wow_ray.errors import UndecodableError
@@ -119,7 +119,7 @@ class Parking:
             rows.drop(lane)
         rows.keep(slot, row)
         kind: Literal["parked", "exhausted"] = "exhausted" if row.state is State.EXHAUSTED and row.retries else "parked"
-        rows.say(slot, kind, row, told_after)
+        say(slot, kind, row, told_after)
         return row
 
 

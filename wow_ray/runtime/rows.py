@@ -7,7 +7,7 @@ change only through `policy.parked`, and only here they meet slots, lanes, notic
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from wow_ray.policy.parked import Place, Row, State, Stop
 from wow_ray.ports.slots import AttemptNote, Notice
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from wow_ray.runtime.slot import Slot
 
 log = logging.getLogger("wow_ray.ledger")
+
+FIELDS = "wow_ray"
+"""The attribute of log records that holds what was decided."""
 
 
 class Home(Protocol):
@@ -67,21 +70,6 @@ class Rows:
         """Keep one attempt, that the row was changed for now, in its history."""
         slot.attempts.append(AttemptNote(row.id, kind, row.updated_at, failure))
 
-    def say(
-        self,
-        slot: Slot,
-        kind: Literal["parked", "exhausted", "resumed", "skipped", "resolved"],
-        row: Row,
-        after: float = 0.0,
-    ) -> None:
-        """Put a fact that people are told of, `after` seconds, into the outbox (P13, H15)."""
-        slot.notices.append(Notice(kind, row, after))
-        level = logging.WARNING if kind in {"parked", "exhausted"} else logging.INFO
-        place = f"{row.aggregate}/{row.aggregate_id}"
-        at = f"{row.stopped_version}:{row.stopped_sequence}"
-        error = "" if row.failure is None else f": {row.failure.type}: {row.failure.message[:200]}"
-        log.log(level, "%s %s %s at %s (%s)%s", row.subscription, place, kind, at, row.reason, error)
-
     def place(self, lane: Lane) -> Place:
         """Give a new row's identity for the lane's aggregate."""
         return Place(self.new_id(), lane.group.name, lane.slot.number, lane.key[0], lane.key[1])
@@ -103,6 +91,45 @@ class Rows:
         lane.slot.held[lane.group.number].discard(digest(lane.key))
         lane.row = lane.drained = None
         lane.accepting = False
+
+
+def say(
+    slot: Slot,
+    kind: Literal["parked", "exhausted", "resumed", "skipped", "resolved"],
+    row: Row,
+    after: float = 0.0,
+) -> None:
+    """Put a fact that people are told of, `after` seconds, into the outbox (P13, H15), and into the log."""
+    slot.notices.append(Notice(kind, row, after))
+    level = logging.WARNING if kind in {"parked", "exhausted"} else logging.INFO
+    place = f"{row.aggregate}/{row.aggregate_id}"
+    at = f"{row.stopped_version}:{row.stopped_sequence}"
+    error = "" if row.failure is None else f": {row.failure.type}: {row.failure.message[:200]}"
+    said = (row.subscription, place, kind, at, row.reason, error)
+    log.log(level, "%s %s %s at %s (%s)%s", *said, extra={FIELDS: _fields(kind, row)})
+
+
+def _fields(kind: str, row: Row) -> dict[str, Any]:
+    """Give what was decided, as plain JSON for whoever reads logs by machine."""
+    failure = row.failure
+    return {
+        "event": kind,
+        "group": row.group,
+        "subscription": row.subscription,
+        "aggregate": row.aggregate,
+        "aggregate_id": row.aggregate_id,
+        "row": row.id,
+        "version": row.stopped_version,
+        "sequence": row.stopped_sequence,
+        "state": row.state.value,
+        "reason": row.reason.value,
+        "category": None if failure is None else failure.category.value,
+        "source": None if failure is None else failure.source,
+        "error_type": None if failure is None else failure.type,
+        "fingerprint": None if failure is None else failure.fingerprint,
+        "attempts": row.attempts,
+        "retries": row.retries,
+    }
 
 
 def stop_at(subscription: str, cell: Cell) -> Stop:

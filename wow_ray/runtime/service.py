@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.slots import Owner
     from wow_ray.ports.stores import ClientStores, PartitionStores
     from wow_ray.runtime.elsewhere import Elsewhere
+    from wow_ray.runtime.tracing import Tracing
 
 log = logging.getLogger("wow_ray.service")
 
@@ -68,6 +69,7 @@ class Service:
         elsewhere: Elsewhere | None = None,
         calls: CallPace | None = None,
         release: str = "",
+        tracing: Tracing | None = None,
     ) -> None:
         """`stores()` opens one partition's stores; `owner(name)` names a new incarnation of a partition.
 
@@ -75,7 +77,7 @@ class Service:
         lasting name; with `sweeps=False` somebody else brings due rows. `overrides` are resources given from outside;
         `returning` says where a group goes on that was away (L5). `elsewhere` makes the calls of processors declared
         `isolation="actor"`; without it they are made here. `calls` is how durable calls are run here, `None` = they are
-        run elsewhere. `release` is what people are told of the program.
+        run elsewhere. `release` is what people are told of the program. `tracing` has spans made, `None` = none.
         """
         self.spec = spec
         self.client = client
@@ -92,6 +94,7 @@ class Service:
         self._pace = pace or Pace()
         self._returning = returning
         self._elsewhere = elsewhere
+        self._tracing = tracing
         self._resources = Resources(spec.providers, overrides)
         self._attached = spec.attached(client, self._wake_calls)
         self.call_worker: CallWorker | None = None
@@ -188,10 +191,16 @@ class Service:
     async def _started(self, name: str, share: Sequence[int]) -> Partition:
         stack = AsyncExitStack()
         stores = await stack.enter_async_context(self._stores())
+        groups = groups_of(self.spec, self._registered, self.processors, self._pace.concurrency, self._elsewhere)
+        if self._tracing is not None:
+            stores = self._tracing.stores(stores)
+            for group in groups:
+                for handler in {*group.handlers.values(), *group.catch_all.values()}:
+                    self._tracing.handler(handler)
         partition = Partition(
             self._owner(name),
             self.spec,
-            groups_of(self.spec, self._registered, self.processors, self._pace.concurrency, self._elsewhere),
+            groups,
             stores,
             clock=self._clock,
             dice=self._dice,

@@ -11,7 +11,7 @@ from wow_ray.policy.parked import Cause, Reason, Row, State, Stop
 from wow_ray.runtime.crashes import crash
 from wow_ray.runtime.lane import digest
 from wow_ray.runtime.parking import NO_RETRIES
-from wow_ray.runtime.rows import Rows
+from wow_ray.runtime.rows import Rows, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ class Unparking:
         if after.state is State.RETRYING:
             self.begin(group, slot, after)
         elif after.state is State.EXHAUSTED:
-            self._rows.say(slot, "exhausted", after)
+            say(slot, "exhausted", after)
 
     def operator_row(self, group: Group, slot: Slot, row: Row) -> None:
         """Go on with a row as an operator's command left it."""
@@ -174,7 +174,7 @@ class Unparking:
         self.drains.left(lane)
         rows.keep(lane.slot, after)
         if after.state is State.EXHAUSTED:
-            rows.say(lane.slot, "exhausted", after)
+            say(lane.slot, "exhausted", after)
 
     def give_back(self, lane: Lane) -> None:
         """Let a drain that our own stopping ended cost nothing; the next owner goes on with it (P7)."""
@@ -235,7 +235,7 @@ class Unparking:
         after = life.ended(lane.caught_up(now), now)
         self._rows.keep(lane.slot, after)
         if after.told:
-            self._rows.say(lane.slot, "skipped" if after.state is State.SKIPPED else "resolved", after)
+            say(lane.slot, "skipped" if after.state is State.SKIPPED else "resolved", after)
         self._rows.free(lane)
 
     def _missing(self, lane: Lane, row: Row, found: StoredEvent) -> None:
@@ -250,7 +250,7 @@ class Unparking:
         after = life.stopped_again(row, stop, cause, now=rows.now(), dice=rows.dice(), limits=NO_RETRIES)
         self.drains.left(lane)
         rows.keep(lane.slot, after)
-        rows.say(lane.slot, "exhausted", after)
+        say(lane.slot, "exhausted", after)
 
 
 def _key(row: Row) -> Key:

@@ -14,6 +14,7 @@ from pydantic_settings import EnvSettingsSource
 from wow_ray.durations import seconds
 from wow_ray.errors import SettingsError
 from wow_ray.names import nearest
+from wow_ray.settings.notices import WebhookSettings
 from wow_ray.settings.tree import (
     PREFIX,
     FunctionSettings,
@@ -27,13 +28,17 @@ from wow_ray.settings.tree import (
 Raw = Mapping[str, Any]
 
 DSN = frozenset({"postgres_dsn", "postgres_dsn_file"})
-UNSHOWN = DSN | {"redis_url"}
+UNSHOWN = DSN | {"redis_url", "url", "secret"}
 
 NO_SETTINGS = frozenset({"WOW_RAY_APP", "WOW_RAY_CI"})
 """Names in the environment that say something else: which app the commands are about, and that CI runs the tests."""
 
+FOREVER = "forever"
+
 _NAMES = [PREFIX + path.upper().replace(".", "__") for path in paths(Settings)]
-_SECTIONS = {f"{PREFIX}SUBSCRIPTIONS"} | {name.rsplit("__", 1)[0] for name in _NAMES if "__" in name}
+_SECTIONS = {f"{PREFIX}SUBSCRIPTIONS", f"{PREFIX}NOTICES__WEBHOOKS"} | {
+    name.rsplit("__", 1)[0] for name in _NAMES if "__" in name
+}
 
 
 def settings_file(given: Path | None, beside: Path) -> Path | None:
@@ -117,12 +122,18 @@ def _checked(raw: object, model: type[BaseModel], above: str, source: str) -> di
         if field is None:
             raise SettingsError(f"{path} in {source} is no setting{nearest(path, paths(model, above))}")
         section, duration = section_of(field), duration_of(field)
-        if name == "subscriptions":
+        if path == "subscriptions":
             checked[name] = _checked_subscriptions(value, source)
-        elif name == "functions":
+        elif path == "functions":
             checked[name] = _checked_functions(value, source)
+        elif name == "webhooks" and isinstance(value, Mapping):
+            checked[name] = {
+                each: _checked(one, WebhookSettings, f"{path}.{each}.", source) for each, one in value.items()
+            }
         elif section is not None:
             checked[name] = _checked(value, section, f"{path}.", source)
+        elif duration is not None and duration.forever and value == FOREVER:
+            checked[name] = None
         elif duration is not None and value is not None:
             checked[name] = seconds(value, f"{path} in {source}", zero=duration.zero)
         else:
@@ -162,7 +173,8 @@ def _validated(raw: Raw, source: str) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = ".".join(f'"{part}"' if "." in str(part) else str(part) for part in first["loc"])
-        said = "" if first["loc"][0] in UNSHOWN else f" is {first['input']!r}"
+        hidden = UNSHOWN & {str(part) for part in first["loc"]} or isinstance(first["input"], Mapping | BaseModel)
+        said = "" if hidden else f" is {first['input']!r}"
         raise SettingsError(f"{path} in {source}{said}: {first['msg'].removeprefix('Value error, ')}") from None
 
 

@@ -10,43 +10,29 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from wow_ray.errors import SettingsError
 from wow_ray.policy.autoscale import Bounds
+from wow_ray.settings.notices import NoticesSettings
+from wow_ray.settings.section import (
+    Count,
+    CountOrZero,
+    DurationField,
+    Factor,
+    Seconds,
+    SecondsOrForever,
+    SecondsOrZero,
+    Section,
+    no_bool,
+)
 
 Part = Literal["retry", "parked", "backpressure", "systemic"]
 
 PREFIX = "WOW_RAY_"
-
-
-class DurationField:
-    """Marks a field as a duration: written like `"500ms"`, kept in seconds. With `zero`, 0 is legal."""
-
-    def __init__(self, *, zero: bool = False) -> None:
-        """Say whether 0 is legal."""
-        self.zero = zero
-
-
-def _no_bool(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("a number is wanted, not true or false")  # noqa: TRY004 - pydantic takes this one
-    return value
-
-
-Seconds = Annotated[float, DurationField()]
-SecondsOrZero = Annotated[float, DurationField(zero=True)]
-Factor = Annotated[float, BeforeValidator(_no_bool), Field(ge=1, allow_inf_nan=False)]
-Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
-CountOrZero = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
-
-
-class Section(BaseModel):
-    """A part of the tree."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+DAY = 86_400.0
 
 
 class RetrySettings(Section):
@@ -144,7 +130,7 @@ class OpsSettings(Section):
     """
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    port: Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=65_535)] = 8000
+    port: Annotated[int, BeforeValidator(no_bool), Field(ge=0, le=65_535)] = 8000
     tokens_file: Path | None = None
     tokens: SecretStr | None = None
 
@@ -171,6 +157,36 @@ class AutoscaleSettings(Section):
         return Bounds(self.min, self.max, self.target_lag, self.cool_down)
 
 
+HiddenText = Annotated[str, Field(min_length=3, max_length=100, pattern=r"^[!-~]+$")]
+
+
+class RedactionSettings(Section):
+    """`redaction`: what is hidden in stored texts besides what always is (P4), as plain texts.
+
+    `keys` have their values hidden (`pin` hides `pin=1234`), `prefixes` what follows in the same word (`acme_live_`).
+    """
+
+    keys: tuple[HiddenText, ...] = ()
+    prefixes: tuple[HiddenText, ...] = ()
+
+
+Kept = Annotated[SecondsOrForever, Field(ge=3_600)]
+
+
+class RetentionSettings(Section):
+    """`retention`: for how long what is over is kept, `"forever"` = it is never deleted (H53). What waits always stays.
+
+    `attempts` = the history of rows that have ended, `rows` = those rows, `audit` = what people asked for, `notices` =
+    facts and deliveries, `calls` = finished durable calls with their results.
+    """
+
+    attempts: Kept = 90 * DAY
+    rows: Kept = 365 * DAY
+    audit: Kept = None
+    notices: Kept = 30 * DAY
+    calls: Kept = 7 * DAY
+
+
 class Settings(BaseSettings):
     """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
 
@@ -188,7 +204,7 @@ class Settings(BaseSettings):
     # 4 to 8 partition processes suit 2 cores (architecture 6).
     partitions: Count = 4
     # CPUs of the cluster that a partition's process reserves on Ray; a whole one has Ray's own autoscaler add nodes.
-    partition_cpus: Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)] = 0.01
+    partition_cpus: Annotated[float, BeforeValidator(no_bool), Field(gt=0, allow_inf_nan=False)] = 0.01
     # Fixed by the first migration (H37).
     slots: Annotated[Count, Field(le=4096)] = 256
     # Calls at once in one partition: waiting on a network, 64 keep a core busy.
@@ -197,6 +213,11 @@ class Settings(BaseSettings):
     calls: CallsSettings = CallsSettings()
     autoscale: AutoscaleSettings = AutoscaleSettings()
     ops: OpsSettings = OpsSettings()
+    notices: NoticesSettings = NoticesSettings()
+    # Spans of attempts, commits and drains, with whatever OpenTelemetry the process has set up.
+    tracing: bool = False
+    redaction: RedactionSettings = RedactionSettings()
+    retention: RetentionSettings = RetentionSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
     functions: dict[str, FunctionSettings] = Field(default_factory=dict)

@@ -56,6 +56,7 @@ class LocalSite:
         self.autoscale: Bounds | None = None
         self.incarnations: list[Owner] = []
         self.callers = 0
+        self.chores: list[str] = []
         self._rows = itertools.count(1)
 
     def clock(self) -> Clock:
@@ -69,7 +70,17 @@ class LocalSite:
             raise self.away
         excuse = self.client.slots.excuse
         overview, pauses = self.memory.overview(), self.client.pauses
-        yield Control(self.plans, self.client.ledger, overview, SLOTS, excuse, pauses, self.autoscale)
+        store = (self.plans, self.client.ledger, overview, SLOTS, excuse, pauses)
+        yield Control(*store, autoscale=self.autoscale, chores=self._kept)
+
+    async def _kept(self) -> None:
+        """Keep the house: say every second which round it is, and that it is over."""
+        try:
+            while True:
+                self.chores.append("round")
+                await self.desk.clock.sleep(1)
+        finally:
+            self.chores.append("over")
 
     async def rehearse(self) -> Reading:
         """See the protocol; raises `broken` if that is set, as everything does then that opens the app."""

@@ -100,3 +100,21 @@ async def test_an_intent_is_brought_to_its_owner() -> None:
         assert intent is not None
         assert intent.state == "done"
         assert desk.done == [("o-1", 1)]
+
+
+async def test_it_keeps_the_house_beside_and_no_more_once_it_is_gone() -> None:
+    """P13, H53: what is done for the whole store is done by its process alone, and ends with what it had opened."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start("shop-0")
+        assert fleet.site.chores == []
+
+        await fleet.start(LEDGER)
+        await desk.clock.advance(3)
+        done = len(fleet.site.chores)
+        await fleet.kill(LEDGER)
+        await desk.clock.advance(3)
+
+        assert done >= 3
+        assert fleet.site.chores.count("over") == 1
+        assert len(fleet.site.chores) == done + 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.policy.progress import Mark
-from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, standing
+from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, TableSeen, standing
 from wow_ray.ports.slots import Owner
 
 if TYPE_CHECKING:
@@ -28,6 +28,24 @@ class MemoryOverview:
     async def snapshot(self) -> Snapshot:
         """See the port."""
         return await self._server.faults.run("ledger.read", self._snapshot)
+
+    async def sizes(self) -> Sequence[TableSeen]:
+        """See the port."""
+        return await self._server.faults.run("ledger.read", self._sizes)
+
+    def _sizes(self) -> tuple[TableSeen, ...]:
+        """Count what there is."""
+        server, rows = self._server, self._server.rows
+        counts = {
+            "events": sum(server.log.heads().values()),
+            "parked": len(rows.by_id),
+            "parked_attempts": sum(map(len, rows.attempts.values())),
+            "operator_actions": len(rows.intents),
+            "notices": len(rows.notices),
+            "deliveries": len(server.deliveries),
+            "durable_calls": len(server.calls.rows),
+        }
+        return tuple(TableSeen(name, count, 0) for name, count in sorted(counts.items(), key=lambda one: -one[1]))
 
     def _groups(self) -> tuple[GroupSeen, ...]:
         """Give the registry's groups."""

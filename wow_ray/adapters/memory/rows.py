@@ -32,7 +32,7 @@ class Rows:
         self.open: dict[Key, str] = {}
         self.attempts: dict[str, list[AttemptNote]] = {}
         self.intents: dict[str, Intent] = {}
-        self.notices: list[_Fact] = []
+        self.notices: list[Noted] = []
         self._told: set[tuple[str, str, int]] = set()
         self._numbers = itertools.count(1)
         self._asked: dict[int, str] = {}
@@ -64,6 +64,11 @@ class Rows:
             self._tell(notice, now)
         for row_id, etag in write.reopened:
             self._withdraw(row_id, etag, now)
+
+    def forget(self, row_id: str) -> None:
+        """Delete an ended row with its history."""
+        self.by_id.pop(row_id, None)
+        self.attempts.pop(row_id, None)
 
     def close(self, row: Row) -> None:
         """Let a row be in the ended state that a reset gave it."""
@@ -165,21 +170,23 @@ class Rows:
         """Put a fact into the outbox, once for each state of what it is about."""
         if (kind, of, etag) not in self._told:
             self._told.add((kind, of, etag))
-            self.notices.append(_Fact(next(self._numbers), kind, of, etag, now + timedelta(seconds=after)))
+            self.notices.append(Noted(next(self._numbers), kind, of, etag, now + timedelta(seconds=after), now))
 
     def _withdraw(self, row_id: str, etag: int, now: datetime) -> None:
         """Take back what was said of a row before it was reopened and nobody was told yet."""
         self.notices = [fact for fact in self.notices if fact.row_id != row_id or fact.etag >= etag or fact.at <= now]
 
 
-class _Fact(NamedTuple):
-    """A fact in the outbox; nobody is told of it before `at`."""
+class Noted(NamedTuple):
+    """A fact in the outbox, written at `since`; nobody is told of it before `at`."""
 
     number: int
     kind: str
     row_id: str
     etag: int
     at: datetime
+    since: datetime
+    routed_at: datetime | None = None
 
 
 def _key(row: Row) -> Key:

@@ -21,6 +21,7 @@ from wow_ray.policy.progress import Mark, unpack
 from wow_ray.policy.suspicion import Trying
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.function_pauses import FunctionPause
+from wow_ray.ports.notices import Delivery
 from wow_ray.ports.pauses import Pause
 from wow_ray.ports.slots import Owner
 
@@ -57,6 +58,8 @@ class Server:
         self.pauses: list[Pause] = []
         self.function_pauses: list[FunctionPause] = []
         self.reports: dict[str, Kept] = {}
+        self.deliveries: dict[str, Delivery] = {}
+        self.told_pauses: set[int] = set()
         self.slots = [SlotState() for _ in range(slots)]
         self.connect = connect
         self.max_event_bytes = max_event_bytes

@@ -13,10 +13,12 @@ from wow_ray.adapters.memory.faults import Gate, Operation, Place
 from wow_ray.adapters.memory.function_pauses import MemoryFunctionPauses
 from wow_ray.adapters.memory.leases import MemoryLease
 from wow_ray.adapters.memory.ledger import MemoryLedger
+from wow_ray.adapters.memory.notices import MemoryOutbox
 from wow_ray.adapters.memory.overview import MemoryOverview
 from wow_ray.adapters.memory.pauses import MemoryPauses
 from wow_ray.adapters.memory.plans import MemoryPlans
 from wow_ray.adapters.memory.reports import MemoryReports
+from wow_ray.adapters.memory.retention import MemoryRemains
 from wow_ray.adapters.memory.server import Server
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.ports.clock import Clock
@@ -67,6 +69,8 @@ class MemoryStore:
             reports=MemoryReports(server),
             calls=MemoryDurableCalls(server),
             function_pauses=MemoryFunctionPauses(server),
+            outbox=MemoryOutbox(server),
+            remains=MemoryRemains(server),
         )
 
     def overview(self) -> MemoryOverview:

@@ -141,10 +141,7 @@ class PostgresDurableCalls:
     async def _submit_all(self, calls: Sequence[NewCall]) -> Sequence[Stored]:
         """Store calls without keys in one statement."""
         async with self._sessions.use() as session:
-            if len(calls) == 1:
-                rows = await session.fetch("submit_call", *submit_arguments(calls[0]))
-            else:
-                rows = await session.fetch("submit_calls", *submit_arrays(calls))
+            rows = await session.fetch("submit_calls", *submit_arrays(calls))
         new = {row["id"] for row in rows}
         return [Stored(call.id, call.id in new) for call in calls]
 

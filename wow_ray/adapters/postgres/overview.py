@@ -11,7 +11,7 @@ import asyncpg
 from wow_ray.adapters.postgres.connect import PATIENT, Database, Session, Sessions
 from wow_ray.adapters.postgres.loading import marks_of
 from wow_ray.policy.progress import Mark
-from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, standing
+from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, TableSeen, standing
 
 
 class PostgresOverview:
@@ -43,6 +43,11 @@ class PostgresOverview:
                 tuple(slots),
                 tuple(owners),
             )
+
+    async def sizes(self) -> Sequence[TableSeen]:
+        """See the port."""
+        async with self._sessions.use() as session:
+            return tuple(TableSeen(*row) for row in await session.fetch("overview_sizes"))
 
     async def close(self) -> None:
         """End the session."""

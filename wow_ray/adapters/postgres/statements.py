@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from wow_ray.errors import SettingsError
+from wow_ray.policy.notices import TOLD
 
 ROW = [
     "id",
@@ -50,6 +51,13 @@ ROW = [
     "first_fingerprint",
 ]
 """The columns of a ledger row in the order of every read and write."""
+
+_TOLD = {
+    "message": f"left(message, {TOLD}) AS message",
+    "traceback": "'' AS traceback",
+    **{column: f"NULL AS {column}" for column in ROW if column.startswith("first_")},
+}
+"""The columns of which a notice tells less than there is."""
 
 ATTEMPT = ["row_id", "at", "kind", "category", "source", "type", "message", "traceback", "fingerprint"]
 """The columns of an attempt."""
@@ -145,6 +153,22 @@ FUNCTION_PAUSE = [
     "ended_text",
 ]
 """The columns of a pause of a durable function."""
+DELIVERY = [
+    "id",
+    "webhook",
+    "kinds",
+    "facts",
+    "summary",
+    "body",
+    "state",
+    "attempts",
+    "next_at",
+    "created_at",
+    "updated_at",
+    "status",
+    "error",
+]
+"""The columns of a delivery of notices."""
 
 SUBJECTS = (
     "durable_calls",
@@ -152,10 +176,12 @@ SUBJECTS = (
     "function_pauses",
     "ledger",
     "log",
+    "notices",
     "overview",
     "pauses",
     "plans",
     "reports",
+    "retention",
     "schema",
     "slots",
     "starts",
@@ -207,11 +233,13 @@ def statements(schema: str) -> dict[str, str]:
         "schema": f'"{checked_schema(schema)}"',
         "schema_name": schema,
         "row": ", ".join(ROW),
+        "row_told": ", ".join(_TOLD.get(column, column) for column in ROW),
         "row_tail": ", ".join(f"r.{column}" for column in ROW[2:]),
         "row_new": ", ".join(f"excluded.{column}" for column in ROW),
         "attempt": ", ".join(ATTEMPT),
         "intent": ", ".join(INTENT),
         "call": ", ".join(f"c.{column}" for column in CALL),
+        "delivery": ", ".join(f"d.{column}" for column in DELIVERY),
         "wanted": WANTED,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
         "function_pause": ", ".join(FUNCTION_PAUSE),

@@ -18,9 +18,11 @@ from wow_ray.adapters.postgres.event_log import PostgresEventStore
 from wow_ray.adapters.postgres.function_pauses import PostgresFunctionPauses
 from wow_ray.adapters.postgres.lease import PostgresLease
 from wow_ray.adapters.postgres.ledger import PostgresLedger
+from wow_ray.adapters.postgres.notices import PostgresOutbox
 from wow_ray.adapters.postgres.pauses import PostgresPauses
 from wow_ray.adapters.postgres.reader import PostgresLogReader
 from wow_ray.adapters.postgres.reports import PostgresReports
+from wow_ray.adapters.postgres.retention import PostgresRemains
 from wow_ray.adapters.postgres.schema import check
 from wow_ray.adapters.postgres.slots import PostgresSlotStore
 from wow_ray.ports.clock import Clock
@@ -95,4 +97,5 @@ async def client_stores(
             stack.push_async_callback(part.close)
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
         stops = PostgresFunctionPauses(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, stops)
+        outbox, remains = PostgresOutbox(ledger.sessions), PostgresRemains(ledger.sessions)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, stops, outbox, remains)

@@ -17,7 +17,20 @@ from wow_ray.ops.bulk import ParkedBatches
 from wow_ray.ops.call_bulk import CallBatches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
-from wow_ray.ops.http import asking, bulk, call_bulk, calling, events, functions, health, looking, pausing, scaling
+from wow_ray.ops.http import (
+    asking,
+    bulk,
+    call_bulk,
+    calling,
+    events,
+    functions,
+    health,
+    looking,
+    measuring,
+    notifying,
+    pausing,
+    scaling,
+)
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
@@ -52,6 +65,7 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     app.state.batches = batches = ParkedBatches(door.operations)
     app.state.call_batches = call_batches = CallBatches(door.operations)
     app.state.pulse = events.Pulse()
+    app.state.meter = measuring.Meter()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
     version.include_router(bulk.router)
     version.include_router(looking.router)
@@ -60,9 +74,11 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     version.include_router(call_bulk.router)
     version.include_router(calling.router)
     version.include_router(functions.router)
+    version.include_router(notifying.router)
     version.include_router(events.router)
     version.include_router(scaling.router)
     app.include_router(version)
+    app.include_router(measuring.router, responses=dict(DOCUMENTED))
     app.include_router(health.router, responses={503: DOCUMENTED[503]})
     add_console(app, access)
     tell_problems(app)

@@ -26,7 +26,7 @@ PROBES = frozenset({"/healthz", "/readyz"})
 """Answered to anybody under any name: they tell nothing but how the app stands."""
 UNKNOWN: Literal[401] = 401
 LOGIN, LOGOUT = "/login", "/logout"
-API = ("/api/", "/openapi.json")
+API = ("/api/", "/openapi.json", "/metrics")
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"

@@ -84,8 +84,8 @@ def shown(value: object, status: int = 200) -> JSONResponse:
 
 @router.get("/overview")
 async def overview(operations: Ops) -> JSONResponse:
-    """Show the store as a whole: who owns what, the lag, how much is parked."""
-    return shown(await within(operations.status()))
+    """Show the store as a whole: who owns what, the lag, how much is parked, what takes how much room."""
+    return shown(await within(operations.overview()))
 
 
 @router.get("/partitions")

@@ -31,6 +31,7 @@ for _module in (
     "event_log",
     "function_pauses",
     "ledger",
+    "notices",
     "leases",
     "looking",
     "overview",
@@ -41,6 +42,7 @@ for _module in (
     "registering",
     "reporting",
     "resetting",
+    "retention",
     "rows",
     "slots",
     "suite",
@@ -56,10 +58,12 @@ from wow_ray.testing.contract.event_log import EventLogContract  # noqa: E402 - 
 from wow_ray.testing.contract.function_pauses import FunctionPausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.harness import Harness  # noqa: E402 - as above
 from wow_ray.testing.contract.ledger import LedgerContract  # noqa: E402 - as above
+from wow_ray.testing.contract.notices import OutboxContract  # noqa: E402 - as above
 from wow_ray.testing.contract.overview import OverviewContract  # noqa: E402 - as above
 from wow_ray.testing.contract.pauses import PausesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
 from wow_ray.testing.contract.reporting import ReportsContract  # noqa: E402 - as above
+from wow_ray.testing.contract.retention import RemainsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
@@ -71,9 +75,11 @@ __all__ = [
     "FunctionPausesContract",
     "Harness",
     "LedgerContract",
+    "OutboxContract",
     "OverviewContract",
     "PausesContract",
     "PlansContract",
+    "RemainsContract",
     "ReportsContract",
     "SlotsContract",
     "WakesContract",

@@ -30,6 +30,18 @@ class OverviewContract(Suite):
         assert (seen.groups, seen.owners) == ((), ())
         assert seen.now.tzinfo is not None
 
+    async def test_what_takes_how_much_room_is_shown_by_kind(self, harness: Harness, overview: Overview) -> None:
+        """H53: the largest first; all tables of the log are one kind."""
+        await append(harness, ref_in_slot(harness, 3))
+
+        sizes = await overview.sizes()
+
+        names = [each.name for each in sizes]
+        assert len(names) == len(set(names))
+        assert {"events", "parked", "parked_attempts", "operator_actions", "notices", "deliveries"} <= set(names)
+        assert [each.bytes for each in sizes] == sorted((each.bytes for each in sizes), reverse=True)
+        assert all(each.rows >= 0 for each in sizes)
+
     async def test_groups_are_shown_with_their_subscriptions(self, harness: Harness, overview: Overview) -> None:
         """By number, as the newest program declares them."""
         registered = await harness.partition.slots.register([SALES, MAILS])

@@ -32,3 +32,12 @@ ORDER BY s.slot;
 -- Caller: overview.PostgresOverview.
 SELECT id, partition, host, pid, extract(epoch FROM lease_until - clock_timestamp())::float8 AS lease_left
 FROM {schema}.owners ORDER BY partition, id;
+
+-- name: overview_sizes
+-- Say what takes how much room: the tables of events together, rows as the last ANALYZE or VACUUM counted them.
+-- Caller: overview.PostgresOverview.
+SELECT CASE WHEN c.relispartition THEN 'events' ELSE c.relname END AS name,
+    sum(greatest(c.reltuples, 0))::bigint AS rows, sum(pg_total_relation_size(c.oid))::bigint AS bytes
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = '{schema_name}' AND c.relkind = 'r'
+GROUP BY 1 ORDER BY 3 DESC, 1;

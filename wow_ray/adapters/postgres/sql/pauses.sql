@@ -58,7 +58,7 @@ RETURNING id;
 -- Keep the newest ended ones of a kind, at most so many.
 -- Caller: pauses.PostgresPauses.
 DELETE FROM {schema}.pauses WHERE id IN (
-    SELECT id FROM {schema}.pauses WHERE group_number = $1 AND partition = $2 AND reason = $3 AND ended_at IS NOT NULL
+    SELECT id FROM {schema}.pauses WHERE group_number = $1 AND partition = $2 AND reason = $3 AND ended_at IS NOT NULL AND NOT told
     ORDER BY id DESC OFFSET $4
 );
 

@@ -7,6 +7,11 @@
   let heard = Date.now();
   let frozen = false;
   let fetching = false;
+  let leaving = false; // whoever is on the way to another page is not called back by a fresh one
+  window.addEventListener("beforeunload", () => {
+    leaving = true;
+    setTimeout(() => { leaving = false; }, 10000); // a download leaves nothing
+  });
 
   // --- fresh
 
@@ -59,13 +64,15 @@
   };
 
   const refresh = async () => {
-    if (fetching || document.hidden) return;
+    if (fetching || leaving || document.hidden) return;
     fetching = true;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+      const text = await answer.text();
+      if (leaving) return;
       if (answer.redirected && new URL(answer.url).pathname === "/login") { location.reload(); return; }
       if (!answer.ok) return;
-      swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      swap(new DOMParser().parseFromString(text, "text/html"));
       heard = Date.now();
       thaw();
     } catch { /* away; the watch below tells */ } finally { fetching = false; }
