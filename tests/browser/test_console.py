@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Error as PlaywrightError
 
 from tests.browser.audit import audited
 from tests.browser.world import World, a_browser, a_world, needs_chromium, settings_in, trouble

@@ -56,8 +56,8 @@ VERBS: Mapping[str, str] = {
     Verb.RETRY_CALL: "retry call",
     Verb.CANCEL_CALL: "cancel call",
     Verb.DISCARD_CALL: "discard call",
-    Verb.RESEND_NOTICE: "send notice again",
-    Verb.TEST_WEBHOOK: "test webhook",
+    Verb.RESEND_NOTICE: "send a notice again",
+    Verb.TEST_WEBHOOK: "test a webhook",
 }
 CALL_STATES: Mapping[str, str] = {
     CallState.WAITING: "waits until it is due, or until a worker has room",
