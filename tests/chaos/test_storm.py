@@ -19,7 +19,7 @@ ALONE = os.environ.get("LOOPBACK_ONLY") == "1"
 
 @pytest.mark.skipif(not ALONE, reason="nodes of Ray listen on every interface: run tests/netns.sh as root on Linux")
 async def test_a_storm_of_every_kind_of_fault_loses_and_reorders_nothing() -> None:
-    """L1, L2, L3, L4, L7, P11, S12, S34, S91: sixty faults of fourteen kinds over three nodes, while orders are paid.
+    """L1, L2, L3, L4, L7, P11, S12, S34, S91: sixty faults of fifteen kinds over three nodes, while orders are paid.
 
     The sums of the projection are exact, and nobody is parked but whose own trouble it was.
     """

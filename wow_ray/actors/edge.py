@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import ray
 from ray._private.state import actors as actor_states
+from ray._private.state import state as cluster_state
 from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError
 
@@ -152,6 +153,23 @@ class RayFleet:
         """See the port."""
         found = await asyncio.to_thread(ray.util.list_named_actors, all_namespaces=True)
         return frozenset(each["name"] for each in found if each["namespace"] == self.namespace)
+
+    async def leaving(self) -> frozenset[str]:
+        """See the port."""
+        # Ray tells nobody that a node is being drained but here (measured: 1 ms); it is asked once a second.
+        nodes = await asyncio.to_thread(cluster_state.get_draining_nodes)
+        if not nodes:
+            return frozenset()
+        return frozenset([name for name in await self.names() if await self._node(name) in nodes])
+
+    async def _node(self, actor: str) -> str:
+        """Give the node an actor lives on; empty = on none."""
+        try:
+            handle = await self._handle(actor)
+            found = await asyncio.to_thread(actor_states, handle._actor_id.hex())  # noqa: SLF001 - as in `waits`
+        except GONE:
+            return ""
+        return str(found.get("Address", {}).get("NodeID", ""))
 
     async def waits(self, actor: str) -> bool:
         """See the port."""

@@ -68,6 +68,10 @@ class Fleet(Protocol):
         """Tell whether an actor waits for a place in the cluster: it has no process yet."""
         ...
 
+    async def leaving(self) -> frozenset[str]:
+        """Name the actors whose node is being drained, so that they have to live elsewhere soon."""
+        ...
+
     async def names(self) -> frozenset[str]:
         """Name the actors there are."""
         ...

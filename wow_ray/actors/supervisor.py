@@ -14,6 +14,7 @@ from typing import Any
 
 from wow_ray.actors.autoscaling import Autoscaling
 from wow_ray.actors.fleet import CALLER, LEDGER, SUPERVISOR, Fleet, callers_of
+from wow_ray.actors.leaving_nodes import LeavingNodes
 from wow_ray.actors.life import Life
 from wow_ray.actors.site import Control, Site
 from wow_ray.errors import StoreUnavailableError
@@ -51,6 +52,7 @@ class SupervisorActor:
         """Partitions' actors that are in no plan, and since when."""
         self._control: Control | None = None
         self._autoscaling = Autoscaling(site.context, self._clock)
+        self._leaving_nodes = LeavingNodes(fleet, self._excused)
         self._trouble = ""
         self._concert = Concert()
         self._bounded: dict[str, int] = {}
@@ -119,6 +121,8 @@ class SupervisorActor:
         self._strange = {name: self._strange.get(name, now) for name in others}
         await asyncio.gather(*(self._judged(name) for name in others))
         await self._bound(plan)
+        if await self._leaving_nodes.round(plan.partitions, {*callers, LEDGER, SUPERVISOR}) is not None:
+            return  # its new process is waited for, and no plan is made meanwhile
         await self._autoscaling.round(control, plan, self._seen)
 
     def _is_ours(self, plan: Plan) -> bool:

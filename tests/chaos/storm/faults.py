@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tests.chaos.storm.app import CONTEXT
 from tests.chaos.storm.ground import NODES, Ground, add_node, lasting, processes_on, signalled
+from tests.waiting import until
 from wow_ray.actors.fleet import LEDGER, SUPERVISOR
 from wow_ray.errors import StoreUnavailableError
 
@@ -55,18 +59,15 @@ async def scaled(ground: Ground) -> None:
     """Ask for another number of partitions, and do not wait for it: the next fault meets the moves."""
     ground.partitions = ground.chance.choice([n for n in range(2, MOST + 1) if n != ground.partitions])
 
-    async def asked() -> None:
-        while True:
-            try:
-                async with asyncio.timeout(5):
-                    if await ground.fleet.plan(ground.partitions, 3) is not None:
-                        return
-            except (TimeoutError, StoreUnavailableError):
-                pass  # the supervisor is being started anew, or the store is away
-            await lasting(0.2)
+    async def asked() -> bool:
+        try:
+            await ground.operations.scaling.scale(ground.partitions, replace=True)
+        except StoreUnavailableError:
+            return False
+        return True
 
-    async with asyncio.timeout(90):
-        await asked()
+    await until(asked, "a number of partitions to be asked for", seconds=60)
+    await ground.look()
 
 
 async def sessions_ended(ground: Ground) -> None:
@@ -115,7 +116,7 @@ async def head_lost(ground: Ground) -> None:
 
 async def node_killed(ground: Ground) -> None:
     """SIGKILL a node's own process, with which all on it end; another node comes."""
-    node = ground.chance.choice(sorted(ground.cluster.worker_nodes, key=lambda each: str(each.unique_id)))
+    node = ground.any_node()
     await _replaced(ground, node)
 
 
@@ -124,7 +125,7 @@ async def node_frozen(ground: Ground) -> None:
 
     The node was given up meanwhile, and what it ran was started elsewhere. When the node's own process wakes it ends.
     """
-    node = ground.chance.choice(sorted(ground.cluster.worker_nodes, key=lambda each: str(each.unique_id)))
+    node = ground.any_node()
     process = _raylet(node)
     pids = processes_on(process.pid)
     signalled([process.pid, *pids], signal.SIGSTOP)
@@ -139,6 +140,28 @@ async def _replaced(ground: Ground, node: Any) -> None:  # noqa: ANN401 - Ray's 
     """Have another node in place of one that is killed now, if it still runs."""
     await asyncio.to_thread(ground.cluster.remove_node, node, False)  # noqa: FBT003 - its own signature
     await asyncio.to_thread(add_node, ground.cluster, ground.cluster.head_redis)
+
+
+async def node_drained(ground: Ground) -> None:
+    """Tell Ray that a node leaves, as a cloud's notice does; it goes once nothing of the app is left on it."""
+    node = ground.any_node()
+    options = ("--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "storm")
+    address = ("--address", ground.cluster.address, "--node-id", node.node_id, "--deadline-remaining-seconds", "60")
+    ray = Path(sys.executable).with_name("ray")
+    told = await asyncio.create_subprocess_exec(
+        ray, "drain-node", *address, *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    assert await told.wait() == 0
+
+    async def empty() -> bool:
+        try:
+            async with asyncio.timeout(10):
+                return not await ground.fleet.leaving()
+        except TimeoutError:
+            return False
+
+    await until(empty, "a node that leaves to be empty", seconds=120)
+    await _replaced(ground, node)
 
 
 def _raylet(node: Any) -> Any:  # noqa: ANN401 - Ray's own
@@ -162,6 +185,7 @@ SURROUNDINGS: Mapping[str, tuple[Fault, int]] = {
     "wake-ups killed": (wakes_killed, 4),
     "head lost": (head_lost, 2),
     "node killed": (node_killed, 2),
+    "node drained": (node_drained, 1),
     "node frozen": (node_frozen, 1),
 }
 """What is done to what they stand on, at the same time, and how often in one round."""

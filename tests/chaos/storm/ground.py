@@ -82,6 +82,8 @@ class Ground:
     """By order: when each of its versions was in the log."""
     cents: Counter[str] = field(default_factory=Counter)
     partitions: int = 0
+    names: list[str] = field(default_factory=list)
+    """The partitions of the plan."""
     paying: bool = True
     resumed: int = 0
     work: list[asyncio.Future[None]] = field(default_factory=list)
@@ -89,15 +91,21 @@ class Ground:
     _read: int = 0
     _handled: int = 0
 
-    @property
-    def names(self) -> list[str]:
-        """The partitions there are to be."""
-        return [f"{CONTEXT}-{number}" for number in range(self.partitions)]
+    def any_node(self) -> Any:  # noqa: ANN401 - Ray's own
+        """Choose a node that may be lost."""
+        return self.chance.choice(sorted(self.cluster.worker_nodes, key=lambda each: str(each.unique_id)))
 
     async def up(self, partitions: int) -> None:
         """Bring the app up, or change the number of its partitions."""
         self.partitions = partitions
         await self.deployment.up(self.control, partitions)
+        await self.look()
+
+    async def look(self) -> None:
+        """See who is in the plan now; where the store is away the former ones stay."""
+        with contextlib.suppress(StoreUnavailableError):
+            plan = await self.control.plans.present()
+            self.names = [] if plan is None else list(plan.partitions)
 
     async def standing(self, actor: str) -> Mapping[str, Any]:
         """Ask an actor how it stands; empty = it is away or does not answer."""

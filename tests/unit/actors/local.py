@@ -185,6 +185,7 @@ class LocalFleet:
         self.actors: dict[str, Any] = {}
         self.silent: set[str] = set()
         self.homeless: set[str] = set()
+        self.evacuated: set[str] = set()
         self.away: set[str] = set()
         self.ended: list[tuple[str, int]] = []
         self.replaced: list[str] = []
@@ -252,9 +253,14 @@ class LocalFleet:
         await self.actors[partition].drain()
         return True
 
+    async def leaving(self) -> frozenset[str]:
+        """See the port; whoever is started anew lives elsewhere."""
+        return frozenset(self.evacuated & self.actors.keys())
+
     async def replace(self, actor: str) -> None:
         """See the port."""
         self.replaced.append(actor)
+        self.evacuated.discard(actor)
         self.silent.discard(actor)
         await self.kill(actor)
         await self.start(actor)

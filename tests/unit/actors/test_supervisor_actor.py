@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.actors.local import LocalFleet, fleet_of
 from tests.unit.runtime.desk import Desk, Paid, order
 from tests.unit.runtime.shop import app
-from wow_ray.actors.fleet import SUPERVISOR
+from wow_ray.actors.fleet import LEDGER, SUPERVISOR
 from wow_ray.actors.supervisor import SILENT, STRANGE, STUCK
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.plan import Plan, spread
@@ -189,3 +189,23 @@ async def test_fewer_partitions_are_ended_once_they_have_given_up_their_slots() 
 
         assert await fleet.names() == {SUPERVISOR, "shop-0", "shop-1"}
         assert set((await fleet.site.owned()).values()) == {"shop-0", "shop-1"}
+
+
+async def test_a_node_that_leaves_is_emptied_in_order_before_it_goes() -> None:
+    """L7, S48: partitions drain and go on elsewhere, one after the other, then the ledger; that is no death."""
+    desk = Desk()
+    async with fleet_of(app, desk) as fleet:
+        await fleet.start(SUPERVISOR)
+        await fleet.start(LEDGER)
+        await planned(fleet, 3)
+        before = await fleet.site.owned()
+
+        fleet.evacuated = {"shop-0", "shop-2", LEDGER}
+        await desk.clock.advance(10)
+
+        assert fleet.replaced == ["shop-0", "shop-2", LEDGER]
+        assert await fleet.site.owned() == before
+        server = fleet.site.memory._server  # noqa: SLF001 - looks into the store
+        for name in ("shop-0", "shop-2"):
+            starts = server.starts.of(Owner("somebody", name, "test", 1, None))
+            assert [start.ending for start in starts] == [Ending.CLEAN]
