@@ -6,12 +6,15 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from wow_ray.policy.durable_call import CallReason
+from wow_ray.policy.durable_endings import Exhausted, written
 from wow_ray.policy.notices import TOLD, Kind, NewDelivery, told_of
 from wow_ray.policy.parked import State, Verb
 from wow_ray.policy.pauses import PauseReason
 from wow_ray.ports.notices import Attempted, Claimed, DeliveryFilter, DeliveryState, Outbox, Resend
 from wow_ray.ports.pauses import PauseNote
 from wow_ray.ports.slots import IntentDone, Notice
+from wow_ray.testing.contract.calling import FAILURE, one
 from wow_ray.testing.contract.harness import Harness
 from wow_ray.testing.contract.pauses import asked, sales
 from wow_ray.testing.contract.rows import Owning, a_failure, owning
@@ -39,6 +42,16 @@ class OutboxContract(Suite):
         assert fact.row.failure == replace(a_failure("x" * TOLD), traceback="")
         assert fact.at.tzinfo is not None
         assert (fact.actor, fact.why, fact.pause) == ("", "", None)
+
+    async def test_an_exhausted_durable_call_is_a_fact_of_its_function(self, harness: Harness) -> None:
+        """F8, P13: told by its function and its id, whatever the ledger has."""
+        calls = harness.client.calls
+        call = await one(calls)
+        await calls.finish([written(call, Exhausted(CallReason.BUDGET_SPENT, FAILURE))])
+
+        (fact,) = await harness.client.outbox.facts(10)
+
+        assert (fact.kind, fact.group, fact.call, fact.row) == (Kind.EXHAUSTED, "grant", call.id, None)
 
     async def test_a_fact_that_is_withheld_is_not_given(self, harness: Harness) -> None:
         """H15: nobody is told of a park that an outage may take back."""
