@@ -15,8 +15,9 @@ from pathlib import Path
 ORDER = ("unit", "fundamentals", "contract", "integration", "cluster", "chaos", "browser", "docs")
 LOOPBACK_ONLY = ("cluster", "chaos")
 """Folders that start Ray, which listens on every interface it finds."""
-ON_ALL_CORES = ("unit", "contract")
-"""Folders whose tests wait for the processor, and share nothing but a server that each process has of its own."""
+AT_ONCE = {"unit": "auto", "contract": "auto", "integration": "3"}
+"""Folders that share nothing but a server that each process of tests has of its own, and how many processes: as many
+as there are cores for what waits for the processor, three for what waits for servers most of the time."""
 TESTS = Path(__file__).resolve().parent
 
 
@@ -30,8 +31,8 @@ def run(folder: str, arguments: list[str]) -> tuple[bool, float]:
     print(f"\n=== tests/{folder}", flush=True)
     begun = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-q", str(TESTS / folder), *arguments]
-    if folder in ON_ALL_CORES:
-        command += ["-n", "auto", "--dist", "worksteal"]
+    if folder in AT_ONCE:
+        command += ["-n", AT_ONCE[folder], "--dist", "worksteal"]
     if folder in LOOPBACK_ONLY:
         command.insert(0, str(TESTS / "netns.sh"))
     code = subprocess.run(command, cwd=TESTS.parent, check=False).returncode

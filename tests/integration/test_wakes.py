@@ -166,7 +166,7 @@ async def admin(postgres_dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.R
 def unpolled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have partitions poll every 600 s, from the first pause on."""
     monkeypatch.setattr(feed, "BUSY_POLL", NEVER)
-    monkeypatch.setattr("wow_ray.cluster._pace", lambda _: Pace(idle_poll=NEVER))
+    monkeypatch.setattr("wow_ray.cluster.Pace", lambda **_: Pace(idle_poll=NEVER))
 
 
 async def until_handled(name: str, *, seconds: float) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from wow_ray.adapters.postgres.connect import Session
 from wow_ray.adapters.postgres.rows import attempts_json, intents_json, rows_json
+from wow_ray.adapters.postgres.telling import Told, tell
 from wow_ray.errors import FencedError, StoreDataError
 from wow_ray.policy.parked import OPEN, Row
 from wow_ray.policy.progress import pack
@@ -95,15 +96,7 @@ async def _tell(session: Session, writes: Sequence[SlotWrite]) -> None:
     if done:
         await session.fetch("end_intents", intents_json(done))
     notices = [notice for write in writes for notice in write.notices]
-    if notices:
-        await session.fetch("lock_notices")
-        await session.fetch(
-            "add_notices",
-            [notice.kind for notice in notices],
-            [notice.row.id for notice in notices],
-            [notice.row.etag for notice in notices],
-            [notice.after for notice in notices],
-        )
+    await tell(session, [Told(each.kind, each.row.id, each.row.etag, each.after) for each in notices])
     reopened = [each for write in writes for each in write.reopened]
     if reopened:
         await session.fetch("withdraw_notices", *map(list, zip(*reopened, strict=True)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -23,6 +24,7 @@ from wow_ray.adapters.postgres.connect import Database, Session, Sessions
 from wow_ray.adapters.postgres.errors import translated
 from wow_ray.adapters.postgres.rows import intent_of
 from wow_ray.adapters.postgres.statements import statements
+from wow_ray.adapters.postgres.telling import Told, tell
 from wow_ray.errors import StoreUnavailableError
 from wow_ray.policy.durable_asked import CallAsked, Changed, Refused, decide_asked
 from wow_ray.policy.durable_call import CallRow, CallState, NewCall
@@ -73,14 +75,11 @@ class PostgresDurableCalls:
     async def finish(self, endings: Sequence[Written]) -> frozenset[str]:
         """See the port."""
         written = json.dumps([ending_record(ending) for ending in endings])
-        async with self._sessions.use() as session:
-            if any(ending.state is CallState.EXHAUSTED for ending in endings):
-                async with session.connection.transaction():
-                    rows = await session.fetch("finish_claims", written)
-                    over = [(row["id"], row["etag"]) for row in rows if row["state"] == CallState.EXHAUSTED.value]
-                    await _told(session, over)
-            else:
-                rows = await session.fetch("finish_claims", written)
+        exhausts = any(ending.state is CallState.EXHAUSTED for ending in endings)
+        async with self._sessions.use() as session, session.connection.transaction() if exhausts else nullcontext():
+            rows = await session.fetch("finish_claims", written)
+            if exhausts:
+                await _told(session, [(row["id"], row["etag"]) for row in rows if row["state"] == CallState.EXHAUSTED])
         return frozenset(ending.id for ending in endings) - {row["id"] for row in rows}
 
     async def next_due(self, functions: Sequence[str]) -> float | None:
@@ -184,11 +183,7 @@ class _RepeatedError(Exception):
 
 async def _told(session: Session, exhausted: Sequence[tuple[str, int]]) -> None:
     """Put into the outbox which calls are exhausted; last in its transaction, since numbering locks out others."""
-    if exhausted:
-        await session.fetch("lock_notices")
-        ids, etags = [f"{NOTICE_OF}{call_id}" for call_id, _ in exhausted], [etag for _, etag in exhausted]
-        kinds = ["exhausted"] * len(exhausted)
-        await session.fetch("add_notices", kinds, ids, etags, [0.0] * len(exhausted))
+    await tell(session, [Told("exhausted", f"{NOTICE_OF}{call_id}", etag) for call_id, etag in exhausted])
 
 
 async def _limited(session: Session, worker: str, wanted: Sequence[Wanted], most: int, lease: float) -> list[CallRow]:

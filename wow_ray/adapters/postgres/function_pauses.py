@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import asyncpg
 
 from wow_ray.adapters.postgres.connect import Session, Sessions
-from wow_ray.adapters.postgres.rows import intent_of
+from wow_ray.adapters.postgres.pause_actions import ended, repeated
 from wow_ray.policy.parked import Verb
 from wow_ray.policy.pauses import PauseReason
 from wow_ray.ports.function_pauses import FunctionPause, FunctionPauseAsked, outcome_of_pause
@@ -46,10 +45,11 @@ class PostgresFunctionPauses:
             told = (asked.request_id, verb.value, asked.function, asked.actor, asked.text)
             action = await session.fetch("function_pause_action", *told)
             if not action:
-                return intent_of(await session.one("repeated_action", asked.request_id))
+                stored = await repeated(session, asked.request_id)
+                assert stored is not None  # noqa: S101 - nothing but the same request keeps an action from being stored
+                return stored
             pause, changed = await (_set if verb is Verb.PAUSE else _ended)(session, asked)
-            outcome = json.dumps(outcome_of_pause(asked, pause, changed=changed))
-            return intent_of(await session.one("pause_outcome", action[0]["id"], outcome))
+            return await ended(session, action[0]["id"], outcome_of_pause(asked, pause, changed=changed))
 
 
 async def _set(session: Session, asked: FunctionPauseAsked) -> tuple[int | None, bool]:

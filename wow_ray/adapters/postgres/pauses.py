@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import asyncpg
 
 from wow_ray.adapters.postgres.connect import Session, Sessions
-from wow_ray.adapters.postgres.rows import intent_of
+from wow_ray.adapters.postgres.pause_actions import ended, repeated
 from wow_ray.errors import NotFoundError
 from wow_ray.policy.parked import Verb
 from wow_ray.policy.pauses import STOPS, PauseReason
@@ -66,13 +66,12 @@ class PostgresPauses:
                 "pause_action", asked.request_id, verb.value, asked.number, asked.actor, asked.text
             )
             if not action:
-                stored = await session.fetch("repeated_action", asked.request_id)
-                if not stored:
+                stored = await repeated(session, asked.request_id)
+                if stored is None:
                     raise _no_group(asked.number)
-                return intent_of(stored[0])
+                return stored
             pause, changed = await (_set if verb is Verb.PAUSE else _ended)(session, asked)
-            outcome = json.dumps(outcome_of(asked, pause, changed=changed))
-            return intent_of(await session.one("pause_outcome", action[0]["id"], outcome))
+            return await ended(session, action[0]["id"], outcome_of(asked, pause, changed=changed))
 
 
 async def _set(session: Session, asked: PauseAsked) -> tuple[int | None, bool]:

@@ -36,12 +36,12 @@ WHERE a.id = d.id AND a.state = 'asked';
 
 -- name: lock_notices
 -- Let one commit at a time number facts; held to its end, which follows at once.
--- Caller: commits.write_all.
+-- Caller: telling.tell.
 SELECT pg_advisory_xact_lock(hashtextextended('{schema_name}/notices', 0));
 
 -- name: add_notices
 -- Put facts into the outbox, once for each state of their row.
--- Caller: commits.write_all.
+-- Caller: telling.tell.
 INSERT INTO {schema}.notices (kind, row_id, etag, not_before)
 SELECT kind, row_id, etag, clock_timestamp() + make_interval(secs => seconds)
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::float8[]) AS new (kind, row_id, etag, seconds)

@@ -21,12 +21,12 @@ ON CONFLICT (request_id) DO NOTHING RETURNING id;
 
 -- name: repeated_action
 -- Give the action that is stored under a request.
--- Caller: pauses.PostgresPauses.
+-- Caller: pause_actions.repeated.
 SELECT {intent} FROM {schema}.operator_actions WHERE request_id = $1;
 
 -- name: pause_outcome
 -- Say what came of the action.
--- Caller: pauses.PostgresPauses.
+-- Caller: pause_actions.ended.
 UPDATE {schema}.operator_actions SET outcome = $2::json, ended_at = clock_timestamp() WHERE id = $1 RETURNING {intent};
 
 -- name: set_pause
