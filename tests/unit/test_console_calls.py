@@ -109,6 +109,9 @@ async def test_calls_are_listed_filtered_and_paged(desk: Desk) -> None:
     following = next(each["href"] for tag, each in Read(first).elements if each.get("rel") == "next")
     assert (await desk.shown(following)).count('<th scope="row"><a href="/calls/') == 10
     assert "k-7" in await desk.shown("/calls?key=k-7")
+    overview = await desk.shown("/")
+    assert "1 durable call for a person to decide" in overview
+    assert '<a href="/calls?state=exhausted">1</a>' in overview
     exhausted = await desk.shown("/calls?state=exhausted&function=refund&key=")
     assert dead in exhausted
     assert exhausted.count('<th scope="row"><a href="/calls/') == 1

@@ -14,6 +14,7 @@ from wow_ray.ops.console.rendering import page
 from wow_ray.ops.console.troubles import troubles
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.operations import Operations
+from wow_ray.policy.durable_call import CallState
 from wow_ray.policy.parked import OPEN, Reason, State
 from wow_ray.ports.ledger import ActionFilter
 
@@ -43,9 +44,12 @@ async def overview(request: Request, operations: Ops) -> HTMLResponse:
     shared = await around(request, operations, "Overview")
     groups = await within(operations.subscriptions())
     alike = await within(operations.alike(Filters().query(), 5))
+    by_function = await within(operations.calls.counts())
+    calls = sum(states.get(CallState.EXHAUSTED.value, 0) for states in by_function.values())
     ages = [group.oldest.age for group in groups if group.oldest is not None and not group.retired]
     more = {
-        "troubles": troubles(shared["status"], groups),
+        "troubles": troubles(shared["status"], groups, calls),
+        "calls": calls,
         "groups": [group for group in groups if not group.retired],
         "oldest": max(ages, default=0.0),
         "categories": await within(operations.categories()),

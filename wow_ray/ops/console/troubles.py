@@ -26,9 +26,9 @@ class Trouble:
     href: str
 
 
-def troubles(status: StatusView, groups: Sequence[GroupView]) -> tuple[Trouble, ...]:
-    """Find what is wrong; empty = nothing is."""
-    found = [*_of_owners(status), *_of_rows(status.open_rows)]
+def troubles(status: StatusView, groups: Sequence[GroupView], calls: int = 0) -> tuple[Trouble, ...]:
+    """Find what is wrong; `calls` are the durable calls that are exhausted. Empty = nothing is."""
+    found = [*_of_owners(status), *_of_rows(status.open_rows), *_of_calls(calls)]
     found += [Trouble("bad", "A partition is in trouble", f"{each}.", "/partitions") for each in status.troubles]
     for group in groups:
         if not group.retired:
@@ -60,6 +60,14 @@ def _of_rows(rows: Mapping[str, int]) -> list[Trouble]:
         what = f"{times(parked, 'aggregate')} parked"
         found.append(Trouble("warn", what, "Retried by themselves over days.", "/parked?state=parked&view=groups"))
     return found
+
+
+def _of_calls(exhausted: int) -> list[Trouble]:
+    """Tell of durable calls that wait for a person (F8)."""
+    if not exhausted:
+        return []
+    what = f"{times(exhausted, 'durable call')} for a person to decide"
+    return [Trouble("bad", what, "No call of its budget is left. Retry or discard.", "/calls?state=exhausted")]
 
 
 def _of_pauses(group: GroupView) -> list[Trouble]:
