@@ -59,6 +59,15 @@ TUNED: Mapping[str, str] = {
 ORDERS = [f"o-{number}" for number in range(48)]
 SCHEMA = Settings().postgres_schema
 BAD = [f"bad-{number}" for number in range(6)]
+# What is not over, for whoever looks for the reason.
+OPEN_ROWS = f"""
+    SELECT group_name, slot, aggregate_id, state, reason, stopped_position, retries, begun, suspicions, type, message,
+        next_due, updated_at
+    FROM {SCHEMA}.parked WHERE open LIMIT 40
+"""  # noqa: S608 - the name of a schema
+TRYING = f"SELECT * FROM {SCHEMA}.trying LIMIT 40"  # noqa: S608
+PAUSES = f"SELECT * FROM {SCHEMA}.pauses WHERE ended_at IS NULL"  # noqa: S608
+REPORTS = f"SELECT partition, at, report FROM {SCHEMA}.partition_reports"  # noqa: S608
 lasting = SystemClock().sleep
 """How long a fault lasts, and the producer's pace: nothing else is waited for by time."""
 
@@ -198,13 +207,41 @@ class Ground:
         return [parts for line in text.splitlines() if len(parts := line.split(" ")) == 6]
 
     async def added_up(self, seconds: float = 60) -> None:
-        """Wait until the projection has every event."""
+        """Wait until the projection has every event; it may be late, but has to come on within so many seconds."""
+        wanted = sum(map(len, self.appended.values()))
+        summed = -1
+        while summed < wanted:
+            before = summed
 
-        async def there() -> bool:
-            found = await self.sums()
-            return all(found.get(name, (0, 0))[1] >= len(sent) for name, sent in self.appended.items())
+            async def more(before: int = before) -> bool:
+                nonlocal summed
+                summed = sum(events for _, events in (await self.sums()).values())
+                await lasting(0.5)
+                return summed > before
 
-        await until(there, "every event to be in the sums", seconds=seconds)
+            try:
+                await until(more, f"more than {before} of {wanted} events to be in the sums", seconds=seconds)
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{await self._what_is_open()}") from error
+
+    async def _what_is_open(self) -> str:
+        """Tell what the store says of whatever is not over, for whoever looks for the reason."""
+        async with self.server.admin() as admin:
+            found = {
+                "open rows": await admin.fetch(OPEN_ROWS),
+                "trying": await admin.fetch(TRYING),
+                "pauses": await admin.fetch(PAUSES),
+                "reports": await admin.fetch(REPORTS),
+            }
+            now = await admin.fetchval("SELECT clock_timestamp()")
+        sums = await self.sums()
+        late = {
+            name: (len(sent), sums.get(name))
+            for name, sent in self.appended.items()
+            if sums.get(name, (0, 0))[1] < len(sent)
+        }
+        told = [f"{what}: {dict(row)}" for what, rows in found.items() for row in rows]
+        return "\n".join([f"now {now}; appended and summed up: {late}", *told])
 
     async def parked_ever(self) -> set[str]:
         """Name the orders that anybody was told of as parked, whatever became of them."""
