@@ -163,8 +163,11 @@ class Operations:
 
     async def overview(self) -> StatusView:
         """Show the store as a whole, as `status` does, and what takes how much room."""
-        sizes = tuple(SizeView(each.name, each.rows, each.bytes) for each in await self._overview.sizes())
-        return replace(await self.status(), sizes=sizes)
+        return replace(await self.status(), sizes=await self.sizes())
+
+    async def sizes(self) -> tuple[SizeView, ...]:
+        """Show what takes how much room, the largest first."""
+        return tuple(SizeView(each.name, each.rows, each.bytes) for each in await self._overview.sizes())
 
     # --- asking
 

@@ -54,7 +54,7 @@ async def overview(request: Request, operations: Ops) -> HTMLResponse:
         "oldest": max(ages, default=0.0),
         "categories": await within(operations.categories()),
         "alike": alike,
-        "sizes": (await within(operations.overview())).sizes,
+        "sizes": await within(operations.sizes()),
     }
     return page("overview.html", {**shared, **more}, request=request)
 
