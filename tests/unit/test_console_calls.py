@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
+from tests.unit.operating import operations_of
 from tests.unit.ops_window import client_of
 from tests.unit.test_console import HOSTILE, Read
 from wow_ray import App, CallState, Durable
-from wow_ray.ops import Known, Operations
+from wow_ray.ops import Operations
 from wow_ray.ops.access import Access, Role, TokenSource, made_token
-from wow_ray.settings import Settings
 from wow_ray.testing import Running, Scenario
 from wow_ray.testing.clock import at_rest
 
@@ -74,16 +73,8 @@ class Desk:
 async def a_desk(role: Role | None = None) -> AsyncIterator[Desk]:
     """Give the app in virtual time and a browser of somebody of that role, or on this machine without tokens."""
     broken.clear()
-    ids = itertools.count(1)
     async with Scenario(app) as running:
-        operations = Operations(
-            "shop",
-            client=running.service.client,
-            overview=running.memory.overview(),
-            clock=running.clock,
-            new_id=lambda: f"r-{next(ids)}",
-            known=Known.of_app(app.resolved(Settings())),
-        )
+        operations = operations_of(running, app, "r")
         token, holder = made_token("vic", role or Role.VIEWER)
         access = None if role is None else Access(TokenSource(None, holder.line()), running.clock)
         async with client_of(operations, access=access) as client:

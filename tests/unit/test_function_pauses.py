@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
+from tests.unit.operating import operations_of
 from wow_ray import App, CallState, ConflictError, Durable, NotFoundError, OperationError
 from wow_ray.errors import StoreUnavailableError
-from wow_ray.ops import Command, Known, Operations
+from wow_ray.ops import Command, Operations
 from wow_ray.ops.http.application import api
 from wow_ray.policy.pauses import PauseReason
 from wow_ray.ports.function_pauses import FunctionPauseAsked
-from wow_ray.settings import Settings
 from wow_ray.testing import Running, Scenario
 
 app = App("shop")
@@ -43,17 +42,8 @@ async def other(user: int) -> int:
 async def world() -> AsyncIterator[tuple[Running, Operations]]:
     """Give the app in virtual time, and what operates it."""
     called.clear()
-    ids = itertools.count(1)
     async with Scenario(app) as running:
-        operations = Operations(
-            "shop",
-            client=running.service.client,
-            overview=running.memory.overview(),
-            clock=running.clock,
-            new_id=lambda: f"request-{next(ids)}",
-            known=Known.of_app(app.resolved(Settings())),
-        )
-        yield running, operations
+        yield running, operations_of(running, app)
 
 
 async def test_no_call_of_a_paused_function_begins_and_others_go_on() -> None:

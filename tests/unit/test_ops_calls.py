@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
+from tests.unit.operating import operations_of
 from wow_ray import App, CallState, ConflictError, Durable, NotFoundError, OperationError
 from wow_ray.ops import CallQuery, Command, Operations
 from wow_ray.ops.access import Access, Role, TokenSource, made_token
@@ -36,18 +36,8 @@ async def refund(token: str) -> int:
 async def world() -> AsyncIterator[tuple[Running, Operations]]:
     """Give the app in virtual time, and what operates it."""
     errors.clear()
-    ids = itertools.count(1)
     async with Scenario(app) as running:
-        yield (
-            running,
-            Operations(
-                "shop",
-                client=running.service.client,
-                overview=running.memory.overview(),
-                clock=running.clock,
-                new_id=lambda: f"request-{next(ids)}",
-            ),
-        )
+        yield running, operations_of(running)
 
 
 async def exhausted(running: Running) -> str:
