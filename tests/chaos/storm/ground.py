@@ -179,17 +179,19 @@ class Ground:
         wanted = {(name, version + 1) for name, sent in self.appended.items() for version in range(len(sent))}
 
         async def handled() -> bool:
-            done = {(line[3], int(line[4])) for line in self.lines() if line[0] == "E" and line[2] == COURIER}
             await lasting(0.5)
-            return wanted <= done
+            return wanted <= self.done()
 
         try:
             await until(handled, f"{len(wanted)} events to be handled", seconds=seconds)
         except AssertionError as error:
-            done = {(line[3], int(line[4])) for line in self.lines() if line[0] == "E" and line[2] == COURIER}
-            missing = Counter(name for name, _ in wanted - done)
+            missing = Counter(name for name, _ in wanted - self.done())
             standings = {name: await self.standing(name) for name in (*self.names, SUPERVISOR, LEDGER)}
             raise AssertionError(f"{error}; missing {missing}; {standings}") from error
+
+    def done(self) -> set[tuple[str, int]]:
+        """Give what the reactor has handled: order and version."""
+        return {(line[3], int(line[4])) for line in self.lines() if line[0] == "E" and line[2] == COURIER}
 
     def handled(self) -> int:
         """Count the calls of the reactor that have ended well."""
