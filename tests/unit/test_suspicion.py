@@ -12,6 +12,7 @@ from wow_ray.policy.suspicion import (
     AT_ONCE,
     DEATHS,
     MOST_AT_ONCE,
+    STEADY,
     Ending,
     Start,
     Trying,
@@ -20,6 +21,7 @@ from wow_ray.policy.suspicion import (
     in_a_row,
     is_careful,
     is_convicted,
+    may_be_called,
     passed_by,
     stretch_end,
     widened,
@@ -116,6 +118,12 @@ def test_a_suspect_begins_alone_and_the_most_charged_first() -> None:
     assert admitted([0, 1, 2, 2], 0, alone=False) == [2]
     assert admitted([0, 1, 2, 2], 3, alone=False) == []
     assert admitted([0, 0], 1, alone=True) == []
+
+
+def test_whom_one_more_death_would_convict_is_called_only_by_a_process_that_has_lived_a_while() -> None:
+    """H10 (c): whatever kills a process soon after each start would find the same call under way each time."""
+    assert [may_be_called(charges, 0.0) for charges in range(3)] == [True, True, False]
+    assert [may_be_called(2, lived) for lived in (STEADY - 0.001, STEADY)] == [False, True]
 
 
 @given(st.lists(st.integers(0, 2), max_size=30))

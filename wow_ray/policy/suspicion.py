@@ -5,7 +5,8 @@ unclean ends in a row a start is careful: what the former owners can have had un
 at a time, each with a durable mark before it begins; twice as many after each full round that came through, so that a
 long stretch is passed soon. Whoever is marked when the process dies is a *suspect*, charged once; nobody else can have
 done it. So in the next start only the suspects are called one at a time, most charged first, and whoever comes through
-is free. The third charge is a conviction.
+is free. The third charge is a conviction. Who has two is called only in a process that has lived a while without: one
+that is killed again and again soon after its start, by whatever, would charge the same three times, who comes first.
 
 Parked retries and drains are marked in their ledger rows, always: see `parked_life.interrupted`.
 """
@@ -19,6 +20,8 @@ from enum import StrEnum
 
 DEATHS = 3
 """Deaths of the process during its handling after which an event is parked as `crashed_worker` (P15)."""
+STEADY = 1.0
+"""Seconds a process has lived before it calls whom one more death would convict (H10)."""
 AT_ONCE = 8
 """Marked calls under way at once while nobody is suspected, to begin with."""
 MOST_AT_ONCE = 64
@@ -107,6 +110,11 @@ def charged(tried: Trying, *, crashed: bool) -> Trying | None:
 def is_convicted(tried: Trying) -> bool:
     """Tell whether the event is to be parked without another call."""
     return tried.charges >= DEATHS
+
+
+def may_be_called(charges: int, lived: float) -> bool:
+    """Tell whether who is charged so often may be called by a process that has lived `lived` seconds."""
+    return charges < DEATHS - 1 or lived >= STEADY
 
 
 def passed_by(suspicions: int) -> int:

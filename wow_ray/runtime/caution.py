@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wow_ray.policy import parked as life
 from wow_ray.policy.parked import Reason
-from wow_ray.policy.suspicion import Trying, admitted, in_a_row, is_careful, is_convicted, stretch_end
+from wow_ray.policy.suspicion import Trying, admitted, in_a_row, is_careful, is_convicted, may_be_called, stretch_end
 from wow_ray.runtime.crashes import crash
 from wow_ray.runtime.group import WINDOW
 from wow_ray.runtime.lane import Status
@@ -63,7 +63,7 @@ class Caution:
         """Be careless until `begin` finds a reason."""
         self.active = False
         """Whether each live call needs a turn and a mark."""
-        self._clock = clock
+        self._clock, self._began = clock, clock.monotonic()
         self._rows = rows
         self._shared = turns
         self._partition = partition
@@ -165,6 +165,7 @@ class Caution:
         lane.status = Status.READING
         turn = self._turns[lane] = Turn(key, 0 if known is None else known.charges)
         turn.begin = lambda: self._mark(lane, turn)
+        turn.held = self._too_soon(turn.charges)
         self._shared.ask(turn)
 
     def _mark(self, lane: Lane, turn: Turn) -> None:
@@ -223,13 +224,18 @@ class Caution:
         """Tell whether the row's call or drain may begin now.
 
         None does during a careful start. Those under suspicion begin a few at a time, those that were suspected twice
-        alone among them, so that a death is charged to few and in the end to one.
+        alone among them and after a while, so that a death is charged to few and in the end to one.
         """
         if self.active or not row.suspicions:
             return not self.active
+        if self._too_soon(row.suspicions):
+            return False
         there = [each for each, slot in self._rows_begun.values() if self._under_way(each, slot)]
         others = [each.suspicions - 1 for each in there if each.id != row.id]
         return bool(admitted([row.suspicions - 1], len(others), alone=any(others)))
+
+    def _too_soon(self, charges: int) -> bool:
+        return not may_be_called(charges, self._clock.monotonic() - self._began)
 
     def begun(self, slot: Slot, row: Row) -> None:
         """Note that a row has begun."""
@@ -254,6 +260,9 @@ class Caution:
             still = lane.status is Status.READY and (lane.group.halted or lane.group.paused)
             if lane.status is Status.GONE or lane.row is not None or still:
                 self._leave(lane)
+        for turn in self._turns.values():
+            turn.held = turn.held and self._too_soon(turn.charges)
+        self._shared.look()
         self._pass()
         if self.active:
             self._clock.call_at(self._clock.monotonic() + LOOK, self._look)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 class Turn:
     """One call that waits for its turn, or has it. Everything but its end is told by calling `begin`."""
 
-    __slots__ = ("begin", "charges", "key", "marked")
+    __slots__ = ("begin", "charges", "held", "key", "marked")
 
     def __init__(self, key: tuple[int, int], charges: int) -> None:
         """Stand for a call of the event at (group, position) of its slot, which is charged so often."""
         self.key = key
         self.charges = charges
+        self.held = False
+        """Whether it is too soon for this one: others go before it, whatever it is charged with."""
         self.marked = False
         """Whether the mark is in the store, so that the call may begin."""
         self.begin: Callable[[], None] = lambda: None
@@ -51,6 +53,10 @@ class Turns:
             self._waiting.remove(turn)
         self._give()
 
+    def look(self) -> None:
+        """Look again: somebody is not held any more."""
+        self._give()
+
     def _give(self) -> None:
         if self._giving:  # by somebody's `begin`: the loop below looks again
             return
@@ -66,6 +72,7 @@ class Turns:
             self._giving = False
 
     def _chosen(self) -> list[Turn]:
-        charges = [turn.charges for turn in self._waiting]
+        waiting = [turn for turn in self._waiting if not turn.held]
+        charges = [turn.charges for turn in waiting]
         alone = any(turn.charges for turn in self._having)
-        return [self._waiting[index] for index in admitted(charges, len(self._having), alone=alone, room=self._room)]
+        return [waiting[index] for index in admitted(charges, len(self._having), alone=alone, room=self._room)]

@@ -242,6 +242,28 @@ async def test_kills_from_outside_park_nobody(seed: int) -> None:
         assert all(set(range(1, 11)) <= set(world.desk.done(id_, handler)) for id_ in ids)
 
 
+async def test_kills_soon_after_each_start_convict_nobody() -> None:
+    """H10 (c): the same calls come first after each start, and whatever kills comes just then, twenty times."""
+    world = World(slots=2)
+    ids = [f"o{number}" for number in range(12)]
+    for id_ in ids:
+        await moves(world.store, id_, 3)
+        world.desk.always(id_, 1, 0.2)
+    for _ in range(20):
+        process = Process(world, shop(), pace=HASTY, settings=ONCE)
+        await process.start()
+        await world.clock.advance(0.1)
+        assert world.desk.done(ids[0]) == []
+        await process.kill()
+
+    async with Process(world, shop(), pace=HASTY, settings=ONCE) as process:
+        await world.clock.advance(20)
+        assert not process.partition.caution.active
+
+    assert await world.rows() == []
+    assert others_done(world, ids, 3)
+
+
 async def test_kills_on_purpose_never_make_a_start_careful() -> None:
     """H10: the supervisor says before that it ends a process; five such ends in the same call are nobody's."""
     world = World(slots=1)
