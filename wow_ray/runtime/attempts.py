@@ -1,8 +1,9 @@
 """Attempts: one lane's next events, one call each, in order.
 
-The pipeline of an event: decode, fold state if wanted, call, settle. The hot path (an async handler that needs nothing
-but the event and does not wait) makes its call directly; every other goes through `Calls`. What an attempt ends in is
-carried out by `Settling`; this module only finds out what it was. An attempt begins only while the lease holds (L3).
+The pipeline of an event: decode, fold state if wanted, call, settle. The hot path (`Rush`: an async handler that needs
+nothing but the event and does not wait) makes its call directly; every other goes through `Calls`. What an attempt ends
+in is carried out by `Settling`; this module only finds out what it was. An attempt begins only while the lease holds
+(L3).
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from wow_ray.errors import StoreUnavailableError, UndecodableError
 from wow_ray.events import AggregateRef
-from wow_ray.policy.classify import control_flow
 from wow_ray.runtime.calls import Attempt, Interrupted, late
 from wow_ray.runtime.contexts import context_of
 from wow_ray.runtime.decoding import decode, event_of, state_event_of
 from wow_ray.runtime.group import WINDOW
-from wow_ray.runtime.lane import NOTHING_SPENT, Status
+from wow_ray.runtime.lane import Status
+from wow_ray.runtime.rush import QUOTA
 from wow_ray.runtime.stepping import Suspended
 
 if TYPE_CHECKING:
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
     from wow_ray.runtime.group import Handler
     from wow_ray.runtime.lane import Cell, Lane
     from wow_ray.runtime.outcomes import Settling
+    from wow_ray.runtime.rush import Rush
     from wow_ray.runtime.states import States
     from wow_ray.runtime.workers import Workers
-
-QUOTA = 16
-"""Events of one lane handled before the lane goes to the end of its queue."""
 
 
 class Attempts:
@@ -51,6 +50,7 @@ class Attempts:
         once: EffectivelyOnce,
         outcomes: Settling,
         workers: Workers,
+        rush: Rush,
     ) -> None:
         """`context` and `key_prefix` are the app's."""
         self._app = context
@@ -62,14 +62,13 @@ class Attempts:
         self._once = once
         self._outcomes = outcomes
         self._workers = workers
-        self.careful = False
-        """Whether one call is made at a time of each lane, by the careful way (H10)."""
+        self.rush = rush
 
     async def run(self, lane: Lane, task: asyncio.Task[None]) -> None:  # noqa: C901 - one branch for each end
         """Handle the lane's next events until it is idle, waits, is parked, or has used its quota."""
         outcomes = self._outcomes
         ended, lane.ended = lane.ended, None
-        turns, quota = 0, 1 if self.careful or lane.careful else QUOTA
+        turns, quota = 0, 1 if self.rush.careful or lane.careful else QUOTA
         while lane.queue and (turns < quota or ended is not None):
             turns += 1
             cell = lane.queue[0]
@@ -78,7 +77,7 @@ class Attempts:
                     outcomes.interrupted(lane)
                     return
                 if (lane.row is not None or lane.slot.markers) and outcomes.passed(lane, cell):
-                    ended = self._rush(lane)
+                    ended = self.rush.lane(lane)
                     continue
             handler = lane.group.handler_of(cell.row.aggregate, cell.row.type)
             try:
@@ -100,7 +99,7 @@ class Attempts:
             if lane.commanded:
                 outcomes.command(lane)
                 return
-            ended = self._rush(lane)
+            ended = self.rush.lane(lane)
         outcomes.idle(lane)
 
     async def _failed(self, lane: Lane, cell: Cell, handler: Handler, error: BaseException) -> None:
@@ -112,61 +111,6 @@ class Attempts:
             if lane.status is not Status.RUNNING:
                 return
         self._outcomes.failed(lane, cell, handler, error, classified)
-
-    def quick(self, lane: Lane) -> bool:
-        """Do what needs no wait; `True` = the lane had nothing else and is gone, `False` = `run` it."""
-        lane.ended = self._rush(lane)
-        if lane.queue or lane.row is not None:
-            return False
-        lane.status = Status.GONE
-        group = lane.group
-        del group.lanes[lane.key]
-        group.lanes_done += 1
-        return True
-
-    def _rush(self, lane: Lane) -> BaseException | Suspended | None:
-        """Handle live events of plain handlers in one go, as long as none waits or fails: the hot path.
-
-        Nothing is awaited, so nobody else can close a gate, pause the group or spill the lane meanwhile. Answers what
-        the event now at the head of the queue ended in; `None` = it was not called, the careful way has to look at it.
-        """
-        group, slot = lane.group, lane.slot
-        barred = group.pause is not None or group.stops or self._workers.closed or self.careful
-        if lane.row is not None or slot.markers or slot.leaving or barred:
-            return None
-        clock, valid_until, handlers = self._clock.monotonic, self._lease.valid_until, group.handlers
-        unfinished = slot.progress[group.number].unfinished
-        ended: BaseException | Suspended | None = None
-        done = 0
-        now = good = clock()
-        for cell in lane.queue[:QUOTA]:
-            row = cell.row
-            handler = handlers.get((row.aggregate, row.type))
-            if handler is None or not handler.plain or now >= valid_until:
-                break
-            try:
-                ended = self._direct(lane, cell, handler)
-            except UndecodableError:
-                break
-            began, now = now, clock()
-            if ended is None and now - began > handler.timeout:
-                ended = late(handler.timeout)
-            if ended is not None:
-                lane.began = began
-                break
-            good = began
-            del unfinished[cell.position]
-            done += 1
-            lane.spent = NOTHING_SPENT
-        if done:
-            del lane.queue[:done]
-            lane.first_cause = None
-            lane.due = 0.0
-            slot.dirty = True
-            group.settled += done
-            group.handled += done
-            group.did_well(lane.key, done, good, now)
-        return ended
 
     def _may_begin(self, lane: Lane) -> bool:
         """Tell whether a call of the lane may begin now: gates, pause, lease (L3), and W for a drain (H9)."""
@@ -195,40 +139,12 @@ class Attempts:
             if not handler.plain or lane.retrying:
                 return await self._call(Attempt(lane, cell, handler, task))
             began = self._clock.monotonic()
-            ended = self._direct(lane, cell, handler)
+            ended = self.rush.call(lane, cell, handler)
             if ended is None and self._clock.monotonic() - began > handler.timeout:
                 return late(handler.timeout)
         if isinstance(ended, Suspended):
             return await self._calls.watched(Attempt(lane, cell, handler, task), ended)
         return ended
-
-    def _direct(self, lane: Lane, cell: Cell, handler: Handler) -> BaseException | Suspended | None:
-        """Call a plain handler: `None` = done, an error = failed, `Suspended` = it waits for something."""
-        row = cell.row
-        body = cell.body
-        if body is None or lane.spent is not NOTHING_SPENT:
-            key = (row.aggregate, row.type)
-            body = decode(row, lane.group.events.get(key))
-            if key in lane.group.shared:
-                cell.body = body
-        ref = lane.ref
-        if ref is None:
-            ref = lane.ref = AggregateRef(self._app, row.aggregate, row.aggregate_id)
-        argument = body if handler.body_only else event_of(row, body, ref)
-        try:
-            if handler.wants_context:
-                coroutine = handler.function(argument, context_of(lane, cell, handler, ref, self._key_prefix))
-            else:
-                coroutine = handler.function(argument)
-            context = self._calls.fresh_context()
-            waits_for = context.run(coroutine.send, None)
-        except StopIteration:
-            return None
-        except BaseException as error:
-            if control_flow(error):
-                raise
-            return error
-        return Suspended(coroutine, context, waits_for)
 
     async def _call(self, attempt: Attempt) -> BaseException | None:
         """Call a handler that wants state, a connection or a thread, or a parked retry with its own timeout."""

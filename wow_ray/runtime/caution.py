@@ -85,7 +85,7 @@ class Caution:
         suspects = sum(len(slot.trying) for slot in slots.values())
         if not careful and not suspects:
             return
-        self.active = self._partition.attempts.careful = True
+        self.active = self._partition.attempts.rush.careful = True
         self._partition.workers.close("caution")
         heads = await reader.heads(list(slots)) if careful else {}
         for number, slot in slots.items():
@@ -292,7 +292,7 @@ class Caution:
 
     def close(self) -> None:
         """Be careful no more: whoever waits for a turn goes on without."""
-        self.active = self._partition.attempts.careful = False
+        self.active = self._partition.attempts.rush.careful = False
         for lane in list(self._turns):
             self._leave(lane)
             if self._stands(lane):

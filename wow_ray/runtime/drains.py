@@ -143,7 +143,7 @@ class Drains:
             return
         for row in rows:
             if group.wants(row.aggregate, row.type):
-                lane.queue.append(Cell(row))
+                lane.queue.append(Cell(row, (row.aggregate, row.type)))
         if rows:
             lane.resume_at = (rows[-1].version, rows[-1].sequence + 1)
         if lane.queue:

@@ -47,8 +47,8 @@ class Dispatching(Protocol):
     slots: dict[int, Slot]
     groups: dict[int, Group]
 
-    def start_lane(self, lane: Lane) -> None:
-        """A new lane has its first event."""
+    def has_work(self, group: Group) -> None:
+        """New lanes of the group are ready."""
 
     def spill(self, lane: Lane) -> None:
         """The lane is full: its aggregate goes on through the ledger (H6)."""
@@ -242,11 +242,13 @@ class Feed:
             if found is None:
                 found = routes[key] = self._interested(groups_of[number], key)
             if found:
-                cell, slot = Cell(row), owned[number]
+                cell, slot = Cell(row, key), owned[number]
                 for group in found:
                     self.hand_over(group, slot, cell)
         for number in still:
             owned[number].moved(groups_of[number], page.reached[number])
+        for each in {each for number in still for each in groups_of[number]}:
+            self._partition.has_work(groups[each])
         self._partition.dispatched()
 
     def _interested(self, numbers: tuple[int, ...], key: TypeKey) -> tuple[Group, ...]:
@@ -254,7 +256,10 @@ class Feed:
         return tuple(groups[number] for number in numbers if groups[number].wants(*key))
 
     def hand_over(self, group: Group, slot: Slot, cell: Cell) -> None:
-        """Give one event to its aggregate's lane of the group, or let it settle as held (P5)."""
+        """Give one event to its aggregate's lane of the group, or let it settle as held (P5).
+
+        A new lane is ready; that its group has work, whoever hands over says.
+        """
         row, position = cell.row, cell.position
         progress = slot.progress[group.number]
         key = (row.aggregate, row.aggregate_id)
@@ -263,14 +268,13 @@ class Feed:
             held = slot.held[group.number]
             if held and digest(key) in held:
                 return
-            lane = group.lanes[key] = Lane(group, slot, key)
-            lane.queue.append(cell)
+            lane = group.lanes[key] = Lane(group, slot, key, cell)
+            group.ready.append(lane)
             progress.unfinished[position] = None
             group.open += 1
-            self._partition.start_lane(lane)
             return
         if lane.row is None:
-            crowded = lane.status is Status.WAITING and group.open > PRESSURE
+            crowded = group.open > PRESSURE and lane.status is Status.WAITING
             if (len(lane.queue) < MAX_QUEUE and not crowded) or group.paused:
                 lane.queue.append(cell)
                 progress.unfinished[position] = None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wow_ray.runtime.slot import Slot
     from wow_ray.runtime.store_time import StoreTime
     from wow_ray.runtime.unparking import Unparking
+    from wow_ray.runtime.workers import Workers
 
 log = logging.getLogger("wow_ray.moves")
 
@@ -46,6 +47,7 @@ class Joined(Protocol):
     intents: Intents
     unparking: Unparking
     time: StoreTime
+    workers: Workers
     stopping: bool
     on_due: Callable[[datetime], None]
 

@@ -61,11 +61,12 @@ class Status(IntEnum):
 class Cell:
     """One event on its way, shared by the groups of a page: the stored row, and the body once somebody wanted it."""
 
-    __slots__ = ("body", "position", "row")
+    __slots__ = ("body", "kind", "position", "row")
 
-    def __init__(self, row: StoredEvent) -> None:
-        """Hold the row; nothing is decoded yet."""
+    def __init__(self, row: StoredEvent, kind: tuple[str, str]) -> None:
+        """Hold the row; nothing is decoded yet. `kind` is its (aggregate's name, type's name)."""
         self.row = row
+        self.kind = kind
         self.position = row.position
         self.body: Any = None
 
@@ -73,6 +74,7 @@ class Cell:
 class Lane:
     """One aggregate's events for one group. Mutable and hot: what begins alike in all lanes is set on the class."""
 
+    status = Status.READY
     spent: Spent = NOTHING_SPENT
     abandoned = False
     """The call under way was given up: it does not end, and its permit was given back (H25)."""
@@ -112,14 +114,13 @@ class Lane:
     complete = False
     """Everything of the stream up to `bound` has been queued."""
 
-    def __init__(self, group: Group, slot: Slot, key: Key) -> None:
-        """Begin empty and ready."""
+    def __init__(self, group: Group, slot: Slot, key: Key, *cells: Cell) -> None:
+        """Begin ready, with these events."""
         self.group = group
         self.slot = slot
         self.key = key
-        self.queue: list[Cell] = []
+        self.queue = list(cells)
         self.later: list[Cell] = []
-        self.status = Status.READY
 
     @property
     def careful(self) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wow_ray.runtime.feed import Feed
     from wow_ray.runtime.holdings import Holdings
     from wow_ray.runtime.unparking import Unparking
+    from wow_ray.runtime.workers import Workers
 
 LOAD_PAGE = 2_000
 """Single events read by one statement."""
@@ -24,6 +25,7 @@ class Taking(Protocol):
     """The partition, as it is seen here."""
 
     holdings: Holdings
+    workers: Workers
     stopping: bool
 
 
@@ -51,6 +53,8 @@ async def take_over(
         for number, group in holdings.groups.items():
             if event.position in wanted[event.slot][number] and group.wants(event.aggregate, event.type):
                 feed.hand_over(group, slots[event.slot], cell)
+    for group in holdings.groups.values():
+        partition.workers.activate(group)
     unparking.caution.convict(slots.values())
     for loaded in acquired.slots:
         for row in loaded.live:
@@ -79,5 +83,5 @@ async def _unfinished(wanted: Mapping[int, Mapping[int, frozenset[int]]], reader
     ]
     cells: list[Cell] = []
     for first in range(0, len(places), LOAD_PAGE):
-        cells += [Cell(row) for row in await reader.at(places[first : first + LOAD_PAGE])]
+        cells += [Cell(row, (row.aggregate, row.type)) for row in await reader.at(places[first : first + LOAD_PAGE])]
     return cells

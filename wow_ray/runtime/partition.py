@@ -221,9 +221,9 @@ class Partition:
 
     # --- for the feed
 
-    def start_lane(self, lane: Lane) -> None:
+    def has_work(self, group: Group) -> None:
         """See `Dispatching`."""
-        self.workers.ready(lane)
+        self.workers.activate(group)
 
     def spill(self, lane: Lane) -> None:
         """See `Dispatching`."""
@@ -266,8 +266,8 @@ class Partition:
     async def _run_lane(self, lane: Lane, task: asyncio.Task[None]) -> None:
         await (self.caution if self.caution.active or lane.careful else self.attempts).run(lane, task)
 
-    def _quick(self, lane: Lane) -> bool:
-        return not self.caution.active and self.attempts.quick(lane)
+    def _quick(self, lane: Lane, most: int, until: float) -> tuple[Lane | None, int]:
+        return self.attempts.rush.quick(lane, most, until)
 
     def _due(self, lane: Lane) -> None:
         self.settling.due(lane)

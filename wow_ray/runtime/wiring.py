@@ -9,6 +9,7 @@ from wow_ray.runtime.effectively_once import EffectivelyOnce
 from wow_ray.runtime.lease_gate import LeaseGate
 from wow_ray.runtime.outcomes import Settling
 from wow_ray.runtime.rests import Rests
+from wow_ray.runtime.rush import Rush
 from wow_ray.runtime.states import States
 
 if TYPE_CHECKING:
@@ -50,4 +51,12 @@ def attempts_of(partition: Partition, spec: AppSpec, clock: Clock, calls: Calls)
         once=EffectivelyOnce(stores.effects, calls, clock, partition.holdings.fenced),
         outcomes=partition.settling,
         workers=partition.workers,
+        rush=Rush(
+            context=spec.context,
+            key_prefix=spec.key_prefix,
+            clock=clock,
+            lease=stores.lease,
+            calls=calls,
+            workers=partition.workers,
+        ),
     )

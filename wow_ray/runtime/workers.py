@@ -35,13 +35,13 @@ class Workers:
         concurrency: int,
         clock: Clock,
         run: Callable[[Lane, asyncio.Task[None]], Awaitable[None]],
-        quick: Callable[[Lane], bool],
+        quick: Callable[[Lane, int, float], tuple[Lane | None, int]],
         on_slice: Callable[[], None],
     ) -> None:
         """Have `run(lane, task)` called for each ready lane, `concurrency` of them at once at most.
 
-        Before that `quick(lane)` does what needs no wait, and answers whether that was all. `on_slice()` is told
-        whenever a worker pauses to let the loop turn.
+        Before that `quick(lane, most, until)` does what needs no wait, for this lane and those behind it, and answers
+        which is to be run and how many it took. `on_slice()` is told whenever a worker pauses to let the loop turn.
         """
         self.concurrency = concurrency
         self._clock = clock
@@ -156,12 +156,15 @@ class Workers:
                 groups.popleft()
                 group.active = False
                 continue
-            self._taken += 1
-            if self._taken >= ROUND:
-                self._taken = 0
-                groups.rotate(-1)
             return lane
         return None
+
+    def _took(self, lanes: int) -> None:
+        """Give the next group its turn once so many lanes of this one were taken."""
+        self._taken += lanes
+        if self._taken >= ROUND:
+            self._taken = 0
+            self._groups.rotate(-1)
 
     def abandon(self, lane: Lane) -> None:
         """Give the permit of a call that does not end back, and have another worker take its place (H25, H30)."""
@@ -209,8 +212,10 @@ class Workers:
                 await future
                 slice_ends = clock() + SLICE
                 continue
-            if not quick(lane):
-                await self._run_whole(lane, task)
+            rest, taken = quick(lane, ROUND - self._taken, slice_ends)
+            self._took(taken)
+            if rest is not None:
+                await self._run_whole(rest, task)
             if clock() >= slice_ends:
                 self._on_slice()
                 await asyncio.sleep(0)  # noqa: TID251 - one turn of the loop, no time
