@@ -32,7 +32,7 @@ def show_scale(view: ScaleView, page: Console) -> None:
 
 def waiting(absent: tuple[str, ...]) -> str:
     """Write which partitions of the plan have no process; empty when all of them have one."""
-    return f"{', '.join(absent)}: starting, or waiting for resources of the cluster" if absent else ""
+    return f"{', '.join(absent)}: starting, or waiting for room in the cluster or in Postgres" if absent else ""
 
 
 def moving(moves: tuple[MoveView, ...]) -> str:

@@ -40,8 +40,9 @@ class MoveView(View):
 class ScaleView(View):
     """The plan: how many slots each partition is to own, and what has to move until it does.
 
-    `changed`: this request made it. `absent` are partitions without a process that runs: it starts, or the cluster has
-    no room for it yet. `actor` asked for the plan, for that `reason`; empty = nobody said.
+    `changed`: this request made it. `absent` are partitions without a process that runs: it starts, or the cluster or
+    the store (`max_connections`) has no room for it yet, as its log says.
+    `actor` asked for the plan, for that `reason`; empty = nobody said.
     """
 
     plan: int
