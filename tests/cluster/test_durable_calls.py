@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import asyncpg
 
 from tests.cluster.lab import PATIENCE, Lab
@@ -77,3 +79,39 @@ async def test_callers_run_them_and_are_replaced_when_they_are_killed(calling_la
     assert again["attempts"] == 2
     anew = await lab.anew(busy[0], killed)
     assert int(again["result"]) in (pids | {int(anew["pid"])}) - {killed}
+
+
+async def test_callers_of_another_release_take_over_and_no_call_is_made_twice(calling_lab: Lab, modules: Path) -> None:
+    """L7, S103: calls under way end where they are, those that wait are made by the new callers; all at one attempt."""
+    lab = calling_lab
+    await lab.up(1)
+    old = {await lab.pid(name) for name in BOTH}
+    under_way, waiting = ("w-1", "w-2"), [f"c-{number}" for number in range(6)]
+    for call_id in under_way:
+        await stored(lab, call_id, 3)
+
+    async def states(*ids: str) -> list[str]:
+        return [(await found(lab, call_id))["state"] for call_id in ids]
+
+    async def all_are(state: str, *ids: str) -> bool:
+        return set(await states(*ids)) == {state}
+
+    await until(lambda: all_are("running", *under_way), "the calls to begin", seconds=PATIENCE)
+    text = f"from tests.cluster.shop import make\n\napp = make({lab.site.context!r}, {lab.schema!r}, release=2)\n"
+    await lab.release(modules, "r2", text).up(lab.control, 1)
+
+    async def replaced() -> bool:
+        standings = [await lab.standing(name) for name in BOTH]
+        return all(each.get("release") == "r2" and each["standing"] == "running" for each in standings)
+
+    await until(replaced, "the second release's callers", seconds=PATIENCE)
+    new = {await lab.pid(name) for name in BOTH}
+    for call_id in waiting:
+        await stored(lab, call_id, 0)
+    await until(lambda: all_are("succeeded", *under_way, *waiting), "all calls to be made", seconds=PATIENCE)
+
+    calls = {call_id: await found(lab, call_id) for call_id in (*under_way, *waiting)}
+    assert {call["attempts"] for call in calls.values()} == {1}
+    assert {int(calls[each]["result"]) for each in under_way} <= old
+    assert {int(calls[each]["result"]) for each in waiting} <= new
+    assert not old & new
