@@ -80,7 +80,7 @@ class EmbeddedPostgres:
             "fsync": safe,
             "synchronous_commit": safe,
             "full_page_writes": safe,
-            "max_connections": "200",
+            "max_connections": "500",
             "shared_buffers": "128MB",
             "max_wal_size": "1GB",
             **(conf or {}),
