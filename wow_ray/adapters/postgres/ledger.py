@@ -11,7 +11,7 @@ from wow_ray.policy.parked import OPEN, Row, State
 from wow_ray.ports.ledger import ActionFilter, Alike, Counted, Intent, Looked, NewIntent, RowFilter
 from wow_ray.ports.slots import AttemptNote
 
-MOST_LOOKED = 20_000
+MOST_LOOKED = 10_000
 """Rows that are looked at for one answer where no index leads to those that are wanted."""
 
 
