@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 
 
 async def listen(port: int, told: asyncio.Semaphore) -> None:
@@ -32,10 +33,9 @@ async def run(port: int, count: int) -> None:
     print("listening", flush=True)
     over = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
     await asyncio.wait({over, everybody}, return_when=asyncio.FIRST_COMPLETED)
-    if everybody.done():
-        everybody.result()
     everybody.cancel()
-    await asyncio.gather(*listeners, return_exceptions=True)
+    with suppress(asyncio.CancelledError):
+        await everybody
 
 
 if __name__ == "__main__":

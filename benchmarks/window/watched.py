@@ -10,7 +10,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from statistics import median
 
 from benchmarks.catch_up import Measured, run_readers
@@ -20,22 +20,24 @@ from benchmarks.workload import CONTEXT, Bookings, load
 from wow_ray.adapters.postgres import Database
 
 LISTENERS = 100
-ROUNDS = 7
+ROUNDS = 10
 PATIENCE = 60.0
 
 
 async def run(options: Options) -> dict[str, float]:
     """Read in turn with and without listeners; a ratio of 1 = they cost nothing."""
-    events = options.size(50_000, 150_000)
+    events = options.size(100_000, 300_000)
     alone: list[Measured] = []
     watched: list[Measured] = []
     async with fresh_database(CONTEXT) as database:
         await load(database, Bookings(options.seed, events // 10), events - 1)
         async with _console(database) as port:
             for turn in range(ROUNDS):
-                alone.append((await run_readers(database, f"{turn}alone", 1, events))[0])
-                async with _listening(port):
-                    watched.append((await run_readers(database, f"{turn}watched", 1, events))[0])
+                # The other one first each time: what grows slower in time does so for both.
+                for with_listeners in (False, True) if turn % 2 else (True, False):
+                    async with _listening(port) if with_listeners else nullcontext():
+                        measured, _ = await run_readers(database, f"{turn}x{with_listeners:d}", 1, events)
+                        (watched if with_listeners else alone).append(measured)
                 console.print(f"round {turn + 1}: alone {alone[-1].rate:,.0f}/s, watched {watched[-1].rate:,.0f}/s")
     return {
         "alone_events_per_s": median(each.rate for each in alone),
