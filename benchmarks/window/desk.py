@@ -55,8 +55,12 @@ async def window(database: Database) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def looks(database: Database, rounds: int) -> dict[str, float]:
-    """Time every list, group, count and page; gives the slowest filter of each kind at its 95th percentile, in ms."""
+    """Time every list, group, count and page; gives the slowest filter of each kind, its p95 and its median, in ms.
+
+    On a machine that others use as well, look at the median: a p95 is that of waiting for a core.
+    """
     worst: dict[str, tuple[float, str]] = {}
+    usual: dict[str, float] = {}
     async with window(database) as client:
         asked = [
             (kind, name, f"/api/v1/parked{path}?{urlencode(given)}")
@@ -78,10 +82,12 @@ async def looks(database: Database, rounds: int) -> dict[str, float]:
                 taken.append((time.perf_counter() - began) * 1e3)
                 answer.raise_for_status()
             p95 = percentile(taken)
-            console.print(f"{kind} {name}: {p95:.1f} ms")
+            console.print(f"{kind} {name}: {median(taken):.1f} ms, p95 {p95:.1f} ms")
+            usual[kind] = max(usual.get(kind, 0.0), median(taken))
             worst[kind] = max(worst.get(kind, (0.0, "")), (p95, name))
     console.print(f"slowest: {worst}")
-    return {f"{kind}_p95_ms": p95 for kind, (p95, _) in worst.items()}
+    found = {f"{kind}_median_ms": each for kind, each in usual.items()}
+    return found | {f"{kind}_p95_ms": p95 for kind, (p95, _) in worst.items()}
 
 
 async def claims(database: Database, rounds: int) -> dict[str, float]:

@@ -20,13 +20,13 @@ from benchmarks.workload import CONTEXT, Bookings, load
 from wow_ray.adapters.postgres import Database
 
 LISTENERS = 100
-ROUNDS = 10
+ROUNDS = 8
 PATIENCE = 60.0
 
 
 async def run(options: Options) -> dict[str, float]:
     """Read in turn with and without listeners; a ratio of 1 = they cost nothing."""
-    events = options.size(100_000, 300_000)
+    events = options.size(100_000, 200_000)
     alone: list[Measured] = []
     watched: list[Measured] = []
     async with fresh_database(CONTEXT) as database:

@@ -44,5 +44,4 @@ def _finish(schema: dict[str, Any]) -> None:
                 content = answer.get("content", {})
                 # A model is put under the type of what the route answers when all goes well.
                 if MEDIA in content:
-                    content.update({MEDIA: next(each for each in content.values() if each)})
-                    answer["content"] = {MEDIA: content[MEDIA]}
+                    answer["content"] = {MEDIA: next(each for each in content.values() if each)}

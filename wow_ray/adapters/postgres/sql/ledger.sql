@@ -119,31 +119,29 @@ FROM alike a JOIN {schema}.parked p ON p.id = a.newest ORDER BY a.rows DESC, a.f
 -- name: alike_totals
 -- Group open rows so by what is counted as it changes; the first and the last of each are looked up by state.
 -- Caller: ledger.PostgresLedger.
-WITH mine AS MATERIALIZED (
-    SELECT fingerprint, state, sum(rows)::bigint AS rows FROM {schema}.parked_totals
+WITH alike AS MATERIALIZED (
+    SELECT fingerprint, sum(rows)::bigint AS rows FROM {schema}.parked_totals
     WHERE state = ANY ($1::text[]) AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR fingerprint = $3)
         AND ($4::text IS NULL OR category = $4)
-    GROUP BY fingerprint, state HAVING sum(rows) > 0
-), alike AS (
-    SELECT fingerprint, sum(rows)::bigint AS rows FROM mine GROUP BY fingerprint
+    GROUP BY fingerprint HAVING sum(rows) > 0
     ORDER BY rows DESC, nullif(fingerprint, '') COLLATE "C" NULLS LAST LIMIT $5
 )
 SELECT nullif(a.fingerprint, '') AS fingerprint, a.rows, true AS exact, f.first, n.last, n.category, n.type, n.message, n.subscription
 FROM alike a
 CROSS JOIN LATERAL (
-    SELECT min(e.parked_at) AS first FROM mine m CROSS JOIN LATERAL (
-        SELECT parked_at FROM {schema}.parked WHERE open AND coalesce(fingerprint, '') = m.fingerprint AND state = m.state
+    SELECT min(e.parked_at) AS first FROM unnest($1::text[]) AS s (state) CROSS JOIN LATERAL (
+        SELECT parked_at FROM {schema}.parked WHERE open AND coalesce(fingerprint, '') = a.fingerprint AND state = s.state
             AND ($2::text IS NULL OR group_name = $2) AND ($4::text IS NULL OR category = $4)
         ORDER BY parked_at LIMIT 1
-    ) e WHERE m.fingerprint = a.fingerprint
+    ) e
 ) f
 CROSS JOIN LATERAL (
-    SELECT e.* FROM mine m CROSS JOIN LATERAL (
+    SELECT e.* FROM unnest($1::text[]) AS s (state) CROSS JOIN LATERAL (
         SELECT parked_at AS last, category, type, message, subscription FROM {schema}.parked
-        WHERE open AND coalesce(fingerprint, '') = m.fingerprint AND state = m.state
+        WHERE open AND coalesce(fingerprint, '') = a.fingerprint AND state = s.state
             AND ($2::text IS NULL OR group_name = $2) AND ($4::text IS NULL OR category = $4)
         ORDER BY parked_at DESC LIMIT 1
-    ) e WHERE m.fingerprint = a.fingerprint ORDER BY e.last DESC LIMIT 1
+    ) e ORDER BY e.last DESC LIMIT 1
 ) n
 ORDER BY a.rows DESC, nullif(a.fingerprint, '') COLLATE "C" NULLS LAST;
 
