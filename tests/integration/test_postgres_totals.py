@@ -11,12 +11,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from wow_ray.adapters.postgres import migrate, migrating
+from wow_ray.adapters.postgres import Database, durable_calls, migrate, migrating
 from wow_ray.adapters.postgres import schema as checking
+from wow_ray.adapters.postgres.durable_calls import PostgresDurableCalls
 from wow_ray.adapters.postgres.schema import migrations
+from wow_ray.policy.durable_call import CallState
 
 STATES = ("waiting", "parked", "retrying", "exhausted", "resolved", "skipped")
-CALL_STATES = ("waiting", "exhausted", "succeeded", "discarded")
 Connection = Any
 """`asyncpg.Connection`, which names its rows for type checkers alone."""
 
@@ -36,14 +37,6 @@ _ROWS_DIFFER = """
 WITH told AS (SELECT slot, group_name, state, category, fingerprint, rows FROM {schema}.parked_totals), counted AS (
     SELECT slot, group_name, state, coalesce(category, ''), coalesce(fingerprint, ''), count(*)
     FROM {schema}.parked WHERE open GROUP BY 1, 2, 3, 4, 5
-)
-(TABLE told EXCEPT TABLE counted) UNION ALL (TABLE counted EXCEPT TABLE told)
-"""
-_CALLS_DIFFER = """
-WITH told AS (SELECT function, state, sum(calls) AS n FROM {schema}.call_totals GROUP BY 1, 2 HAVING sum(calls) <> 0),
-counted AS (
-    SELECT function, state, count(*)::numeric FROM {schema}.durable_calls
-    WHERE state IN ('waiting', 'running', 'exhausted') GROUP BY 1, 2
 )
 (TABLE told EXCEPT TABLE counted) UNION ALL (TABLE counted EXCEPT TABLE told)
 """
@@ -85,20 +78,26 @@ async def test_rows_are_counted_through_every_change(sessions: list[Connection],
     assert await sessions[0].fetch(f"SELECT * FROM {schema}.parked_totals") == []
 
 
-async def test_calls_are_counted_through_every_change(sessions: list[Connection], schema: str) -> None:
-    """Any worker changes any call: one ends what another has stored."""
-    dice = Random(8)  # noqa: S311 - the same changes each time
+async def test_many_calls_are_counted_seldom_and_few_each_time(
+    sessions: list[Connection], postgres_dsn: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million calls are not counted for every page that says how many there are; what is over is not counted."""
+    store = PostgresDurableCalls(Database(postgres_dsn, "shop", schema))
+    try:
+        await sessions[0].execute(_CALL.format(schema=schema), "c-1", "f", "waiting")
+        assert await store.counts() == {("f", CallState.WAITING): 1}
+        await sessions[0].execute(_CALL.format(schema=schema), "c-2", "f", "exhausted")
+        await sessions[0].execute(_CALL.format(schema=schema), "c-3", "f", "succeeded")
+        counted = {("f", CallState.WAITING): 1, ("f", CallState.EXHAUSTED): 1}
+        assert await store.counts() == counted
 
-    async def worker(session: Connection) -> None:
-        for step in range(60):
-            call = (f"c-{dice.randrange(30)}", f"f{dice.randrange(3)}", dice.choice(CALL_STATES))
-            await session.execute(_CALL.format(schema=schema), *call)
-            if step % 10 == 0:
-                await session.execute(f"DELETE FROM {schema}.durable_calls WHERE id = 'c-{step // 10}'")
-
-    await asyncio.gather(*map(worker, sessions))
-    assert await sessions[0].fetchval(f"SELECT count(*) FROM {schema}.durable_calls WHERE state = 'waiting'") > 0
-    assert await sessions[0].fetch(_CALLS_DIFFER.format(schema=schema)) == []
+        monkeypatch.setattr(durable_calls, "MANY", 2)
+        monkeypatch.setattr(durable_calls, "REST", 1e9)
+        assert await store.counts() == counted
+        await sessions[0].execute(_CALL.format(schema=schema), "c-4", "f", "waiting")
+        assert await store.counts() == counted
+    finally:
+        await store.close()
 
 
 async def test_what_was_there_before_is_counted_when_the_schema_is_migrated(
@@ -114,14 +113,11 @@ async def test_what_was_there_before_is_counted_when_the_schema_is_migrated(
     try:
         args = ("G", 1, "parked", "recoverable", "f-1")
         await session.execute(_ROW.format(schema=schema), "r-1", *args)
-        await session.execute(_CALL.format(schema=schema), "c-1", "f", "waiting")
 
         assert await migrate(postgres_dsn, schema, 8, "shop") == ["0016_totals"]
 
         await session.execute(_ROW.format(schema=schema), "r-2", *args)
-        await session.execute(_CALL.format(schema=schema), "c-1", "f", "exhausted")
         assert await session.fetch(_ROWS_DIFFER.format(schema=schema)) == []
-        assert await session.fetch(_CALLS_DIFFER.format(schema=schema)) == []
         assert await session.fetchval(f"SELECT sum(rows)::int FROM {schema}.parked_totals") == 2
     finally:
         await session.close()

@@ -132,7 +132,7 @@ ORDER BY id LIMIT $6;
 -- name: count_calls
 -- Count what is not finished.
 -- Caller: durable_calls.PostgresDurableCalls.
-SELECT function, state, sum(calls)::bigint AS calls FROM {schema}.call_totals GROUP BY function, state HAVING sum(calls) > 0;
+SELECT function, state, count(*) AS calls FROM {schema}.durable_calls WHERE state IN ('waiting', 'running', 'exhausted') GROUP BY function, state;
 
 -- name: lock_call
 -- Give a call to be changed; it stays as it is until the transaction ends.
