@@ -33,7 +33,7 @@ OPEN = {"/healthz", "/readyz"}
 MORE = os.environ.get("WOW_RAY_FUZZ")
 """Set to a number: so many requests of each kind and operation, others each time. Else a few, the same each time."""
 EFFORT = settings(
-    max_examples=int(MORE or 8),
+    max_examples=int(MORE or 5),
     derandomize=MORE is None,
     database=None,
     phases=(Phase.explicit, Phase.generate),  # a shorter request fails no better, and each takes time
