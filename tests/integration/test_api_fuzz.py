@@ -118,6 +118,12 @@ def told(answer: requests.Response) -> int:
     return answer.status_code
 
 
+def test_no_operation_is_left_out() -> None:
+    """Whatever OpenAPI describes is called, but for what does not end."""
+    described = {f"{method.upper()} {path}" for path, methods in DESCRIBED["paths"].items() for method in methods}
+    assert {*CALLED, f"GET {ENDLESS}"} == described
+
+
 @pytest.mark.parametrize(("name", "kind"), KINDS)
 def test_every_answer_is_one_that_openapi_promises(
     world: World, session: requests.Session, name: str, kind: str
@@ -215,7 +221,7 @@ def test_the_stream_of_events_is_opened_refused_and_followed_as_the_others(
 
 def _about(world: World, path: str) -> str:
     """Put what there is into a path."""
-    return re.sub(r"\{(\w+)\}", lambda found: world.known[found[1]][0], path)
+    return re.sub(r"\{(\w+)\}", lambda found: world.known.get(found[1], ["none"])[0], path)
 
 
 def _filled(schema: Mapping[str, Any], value: object) -> object:
