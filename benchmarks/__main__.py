@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, outage, recovery, scale
+from benchmarks import actor_per_aggregate, catch_up, durable_calls, isolation, outage, recovery, scale, tracing, window
 from benchmarks.report import Options, Report, console
 
 BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
@@ -22,6 +22,8 @@ BENCHMARKS: Mapping[str, Callable[[Options], Coroutine[Any, Any, Report]]] = {
     "outage": outage.run,
     "recovery": recovery.run,
     "durable_calls": durable_calls.run,
+    "console": window.run,
+    "tracing": tracing.run,
     "scale": scale.run,
     "actor_per_aggregate": actor_per_aggregate.run,
 }

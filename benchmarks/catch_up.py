@@ -5,6 +5,7 @@ The handler does nothing but what the checkers need. Runs alternate with the flo
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -77,14 +78,16 @@ class Measured:
         return self.core_seconds / self.handled * 1e6
 
 
-async def run_readers(database: Database, turn: str, readers: int, events: int) -> tuple[Measured, list[Checker]]:
+async def run_readers(
+    database: Database, turn: str, readers: int, events: int, environ: Mapping[str, str] | None = None
+) -> tuple[Measured, list[Checker]]:
     """Read the whole log with so many new subscriptions, timed from the first call to the last."""
     app = App(CONTEXT)
     readings = [Reading(events) for _ in range(readers)]
     for number, reading in enumerate(readings):
         reads(app, f"Reader{turn}x{number}", reading)
     busy = time.process_time()
-    async with running(app, database) as service:
+    async with running(app, database, environ=environ) as service:
         await happened(service, *(reading.done.wait() for reading in readings), patience=PATIENCE)
         busy = time.process_time() - busy
     seconds = max(reading.last for reading in readings) - min(reading.first for reading in readings)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,9 +16,11 @@ LOOK = 0.01
 
 
 @asynccontextmanager
-async def running(app: App, database: Database, partitions: int = 1) -> AsyncIterator[Service]:
-    """Run it with the default settings, apart from those that the app brings."""
-    settings = settings_of(app, environ={})
+async def running(
+    app: App, database: Database, partitions: int = 1, environ: Mapping[str, str] | None = None
+) -> AsyncIterator[Service]:
+    """Run it with the default settings, apart from those that the app and `environ` bring."""
+    settings = settings_of(app, environ=environ or {})
     async with open_service(app.resolved(settings), settings, database, partitions=partitions) as service:
         yield service
 

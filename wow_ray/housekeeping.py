@@ -98,7 +98,10 @@ def _sender(notices: NoticesSettings) -> Sender:
         return _Nowhere()
     from wow_ray.adapters.webhook import Target, WebhookSender  # noqa: PLC0415 - only who has webhooks pays for it
 
-    targets = {name: Target(each.address, each.secrets, each.allow_private) for name, each in webhooks.items()}
+    targets = {
+        name: Target(each.address, each.secrets, each.allow_private, each.ca_file, each.through())
+        for name, each in webhooks.items()
+    }
     return WebhookSender(targets, notices.timeout)
 
 

@@ -1,10 +1,10 @@
-"""The benchmarks of outages and isolation work: short runs of their parts, judged by what no machine's load changes."""
+"""The benchmarks work: short runs of their parts, judged by what no machine's load changes."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks import isolation
+from benchmarks import isolation, window
 from benchmarks.isolation import NO_POISON, POISONED, Kind
 from benchmarks.outage import busy, carrier_down
 from benchmarks.outage.desk import Call, at_once, rate_back, third_failure
@@ -12,6 +12,8 @@ from benchmarks.outage.downstream import downstream
 from benchmarks.outage.found import Found
 from benchmarks.report import COMPARISONS, Options
 from benchmarks.servers import fresh_database
+from benchmarks.window import desk
+from benchmarks.window.filling import fill
 from benchmarks.workload import CONTEXT, Bookings, load
 
 
@@ -63,3 +65,24 @@ def test_the_figures_are_taken_from_the_calls() -> None:
     good = [Call("a", "p", at, at, "") for at in (1.0, 3.0, 3.1, 3.2)]
     assert rate_back(good, 10.0, 0.0) == pytest.approx(3.1)
     assert rate_back(good, 100.0, 0.0) > 3.2
+
+
+async def test_a_full_ledger_is_asked_in_every_way_and_answers_rightly() -> None:
+    """P12: as many rows as the filters need to tell; what takes how long is the benchmark's to judge."""
+    async with fresh_database(window.CONTEXT) as database:
+        await fill(database, 10_000)
+        figures = {**await desk.looks(database, 1), **await desk.claims(database, 2)}
+        async with desk.window(database) as client:
+            counts = {
+                name: (await client.get("/api/v1/parked/count", params=given)).json()
+                for name, given in desk.FILTERS.items()
+            }
+            groups = (await client.get("/api/v1/parked/groups", params={"limit": 1000})).json()["groups"]
+
+    assert all(taken > 0 for taken in figures.values())
+    assert counts["none"] == {"rows": 10_000, "exact": True}
+    assert counts["state"] == {"rows": 800, "exact": True}
+    assert counts["aggregate_id"] == {"rows": 1, "exact": True}
+    assert (counts["version"]["rows"], counts["reason"]["rows"]) == (10, 10)
+    assert counts["nothing"]["rows"] == counts["ended"]["rows"] == counts["text_nowhere"]["rows"] == 0
+    assert (sum(each["rows"] for each in groups), all(each["exact"] for each in groups)) == (10_000, True)

@@ -56,6 +56,7 @@ async def test_what_stands_and_what_waits_is_told() -> None:
         assert found["wow_ray_ready"] == {(): 1.0}
         assert found["wow_ray_healthy"] == {(): 1.0}
         assert found["wow_ray_slots_owned"] == found["wow_ray_slots"]
+        assert found["wow_ray_oldest_snapshot_seconds"] == found["wow_ray_replication_kept_bytes"] == {(): 0.0}
         assert found["wow_ray_ledger_rows"] == {(GROUP, "parked"): 2.0}
         assert found["wow_ray_group_lag_events"] == {(GROUP,): 0.0}
         assert found["wow_ray_group_oldest_unfinished_seconds"] == {(GROUP,): 0.0}

@@ -5,20 +5,24 @@ The signature is that of Standard Webhooks, so that receivers verify it with a l
 
 No redirect is followed. A name is looked up for each attempt, and what is connected to is what was looked at: every
 address must be a public one, unless the webhook may be private; link-local addresses, where clouds keep their
-credentials, are refused always.
+credentials, are refused always. A proxy does not weaken that: the name is looked up here all the same, and the proxy is
+asked for an address that was looked at, not for the name; TLS is with the webhook, which proves that it bears the name.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import socket
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -47,12 +51,15 @@ Address = IPv4Address | IPv6Address
 class Target:
     """Where one webhook is; `url` and `secrets` are asked for at each attempt, and raise `SettingsError`.
 
-    No secret = not signed. `private` = it may be on this machine or in a private network, and without TLS.
+    No secret = not signed. `private` = it may be on this machine or in a private network, and without TLS. `ca_file`
+    holds authorities that are believed besides the machine's, read at each attempt. `proxy` is the address of one.
     """
 
     url: Callable[[], str]
     secrets: Callable[[], Sequence[str]]
     private: bool = False
+    ca_file: Path | None = None
+    proxy: str | None = None
 
 
 class RefusedError(Exception):
@@ -73,7 +80,7 @@ class WebhookSender:
             target = self._targets[webhook]
             url = checked_url(target.url(), private=target.private)
             headers = headers_of(delivery, now, target.secrets())
-            return await self._posted(url, delivery.body.encode(), headers, now, private=target.private)
+            return await self._posted(url, delivery.body.encode(), headers, now, target=target)
         except TimeoutError:
             return Answer(None, f"no answer within {self._timeout:g} s")
         except SettingsError as error:
@@ -85,11 +92,20 @@ class WebhookSender:
             return Answer(None, _text(f"{name}{said}"))
 
     async def _posted(
-        self, url: URL, body: bytes, headers: Mapping[str, str], now: datetime, *, private: bool
+        self,
+        url: URL,
+        body: bytes,
+        headers: Mapping[str, str],
+        now: datetime,
+        *,
+        target: Target,
     ) -> Answer:
         """Post it."""
+        trust = None if target.ca_file is None else await asyncio.to_thread(_trusting, target.ca_file)
+        # Where the proxy is was said by whoever said that there is one.
+        resolver = _Guarded(private=target.private or target.proxy is not None)
         # A connection for each: one that was kept may be dead, and notices are few.
-        connector = TCPConnector(resolver=_Guarded(private=private), force_close=True, use_dns_cache=False)
+        connector = TCPConnector(resolver=resolver, force_close=True, use_dns_cache=False)
         async with (
             ClientSession(
                 connector=connector,
@@ -97,9 +113,24 @@ class WebhookSender:
                 cookie_jar=DummyCookieJar(),
                 auto_decompress=False,
             ) as session,
-            session.post(url, data=body, headers=headers, allow_redirects=False) as response,
+            session.post(
+                url if target.proxy is None else await self._looked_at(url, private=target.private),
+                data=body,
+                headers={**headers, "Host": _host_of(url)},
+                allow_redirects=False,
+                proxy=target.proxy,
+                ssl=trust or True,
+                server_hostname=None if target.proxy is None else url.host,
+            ) as response,
         ):
             return await _answer(response, now)
+
+    async def _looked_at(self, url: URL, *, private: bool) -> URL:
+        """Put an address that was looked at in the place of the name; raises `RefusedError` when there is none."""
+        async with asyncio.timeout(self._timeout):
+            resolver = _Guarded(private=private)
+            found = await resolver.resolve(url.host or "", url.port or 0, socket.AF_UNSPEC)
+        return url.with_host(found[0]["host"])
 
 
 def headers_of(delivery: Delivery, now: datetime, secrets: Sequence[str]) -> dict[str, str]:
@@ -161,6 +192,22 @@ def judge(address: Address, *, private: bool) -> None:
         raise RefusedError(f"{found} is link-local, multicast or no address of a host; notices are never sent there")
     if not private and not found.is_global:
         raise RefusedError(f"{found} is no public address; set allow_private for a webhook in your own network")
+
+
+def _trusting(ca_file: Path) -> ssl.SSLContext:
+    """Believe the authorities of a file besides those of the machine; raises `SettingsError`."""
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"notices: ca_file {ca_file} cannot be read as certificates in PEM: {error}") from None
+    return context
+
+
+def _host_of(url: URL) -> str:
+    """Write the host as the header names it."""
+    host = url.host_subcomponent or ""
+    return host if url.is_default_port() else f"{host}:{url.port}"
 
 
 class _Guarded(AbstractResolver):

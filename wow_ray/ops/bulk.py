@@ -19,6 +19,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from pydantic.json_schema import SkipJsonSchema
+
 from wow_ray.errors import ConflictError, NotFoundError, OperationError, WowError
 from wow_ray.ops.commands import Command, check_command
 from wow_ray.ops.finding import ParkedQuery
@@ -91,7 +93,7 @@ class Batch(View, Generic[R]):
     changed: int = 0
     under_way: int = 0
     why: str = ""
-    recent: deque[str] = field(default_factory=lambda: deque[str](maxlen=CANARY))
+    recent: SkipJsonSchema[deque[str]] = field(default_factory=lambda: deque[str](maxlen=CANARY))
     """Fingerprints of the rows that ended last; empty for one that did not fail."""
 
     def to_json(self) -> dict[str, Any]:

@@ -105,11 +105,11 @@ class Finding:
         wanted, found = query.filter(), list[Row]()
         while len(found) <= query.limit:
             size = min(READ_PAGE, query.limit + 1 - len(found))
-            rows = await self._ledger.rows(replace(wanted, limit=size))
-            found += rows
-            if len(rows) < size:
-                return ParkedPage(tuple(ParkedView.of(row, known) for row in found), None)
-            wanted = replace(wanted, after=rows[-1].id)
+            looked = await self._ledger.look(replace(wanted, limit=size))
+            found += looked.rows
+            if len(looked.rows) < size:
+                return ParkedPage(tuple(ParkedView.of(row, known) for row in found), looked.through)
+            wanted = replace(wanted, after=looked.rows[-1].id)
         shown = found[: query.limit]
         return ParkedPage(tuple(ParkedView.of(row, known) for row in shown), shown[-1].id)
 
@@ -120,8 +120,8 @@ class Finding:
             counts = await self._ledger.counts()
             mine = [n for (group, state), n in counts.items() if state in query.states and query.group in {None, group}]
             return Count(sum(mine), exact=True)
-        rows = await self._ledger.count(query.filter(), MOST_COUNTED + 1)
-        return Count(min(rows, MOST_COUNTED), exact=rows <= MOST_COUNTED)
+        found = await self._ledger.count(query.filter(), MOST_COUNTED)
+        return Count(found.rows, found.exact)
 
     async def alike(self, query: ParkedQuery, limit: int) -> tuple[AlikeView, ...]:
         """Group rows by the fingerprint of their last error, those of most rows first."""

@@ -17,7 +17,10 @@ Place = Literal["passed", "stopped", "held", "ahead", "not_read"]
 
 @dataclass(frozen=True, slots=True)
 class AlikeView(View):
-    """Rows with one fingerprint, `None` = without an error; the texts are those of the newest of them."""
+    """Rows with one fingerprint, `None` = without an error; the texts are those of the newest of them.
+
+    Not `exact` = at least so many: of all that are wanted, the newest were looked at.
+    """
 
     fingerprint: str | None
     rows: int
@@ -27,13 +30,14 @@ class AlikeView(View):
     type: str
     message: str
     subscription: str
+    exact: bool = True
 
     @classmethod
     def of(cls, alike: Alike) -> AlikeView:
         """View a group of rows."""
         category = None if alike.category is None else alike.category.value
         texts = (category, alike.type, alike.message, alike.subscription)
-        return cls(alike.fingerprint, alike.rows, alike.first, alike.last, *texts)
+        return cls(alike.fingerprint, alike.rows, alike.first, alike.last, *texts, alike.exact)
 
 
 @dataclass(frozen=True, slots=True)

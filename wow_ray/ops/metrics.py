@@ -110,6 +110,10 @@ def _of_the_store(page: _Page, status: StatusView) -> Iterator[Metric]:
     sizes = {(size.name,): float(size.bytes) for size in status.sizes}
     yield page.gauge("table_rows", "Rows, as the last ANALYZE counted them.", rows, "table")
     yield page.gauge("table_bytes", "Bytes with indexes.", sizes, "table")
+    oldest = max((each.seconds for each in status.holders), default=0.0)
+    yield page.gauge("oldest_snapshot_seconds", "Age of the oldest snapshot that the store must keep.", {(): oldest})
+    kept = max((float(each.bytes) for each in status.holders), default=0.0)
+    yield page.gauge("replication_kept_bytes", "Log that the slowest replication slot keeps.", {(): kept})
 
 
 def _of_groups(page: _Page, groups: Sequence[GroupView]) -> Iterator[Metric]:

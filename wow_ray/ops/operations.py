@@ -19,7 +19,7 @@ from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
 from wow_ray.ops.notifying import NoticeOperations
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
-from wow_ray.ops.progress import GroupView, SizeView, StatusView, group_view, status_view
+from wow_ray.ops.progress import GroupView, HolderView, SizeView, StatusView, group_view, status_view
 from wow_ray.ops.scaling import Scaling, absent_of, move_views, moves_of
 from wow_ray.ops.views import Applied, Count, ParkedDetail, ParkedPage, ParkedView, Pending
 from wow_ray.policy.parked import Verb
@@ -162,12 +162,16 @@ class Operations:
         return replace(seen, plan=plan.number, release=plan.release, moves=moves, absent=absent)
 
     async def overview(self) -> StatusView:
-        """Show the store as a whole, as `status` does, and what takes how much room."""
-        return replace(await self.status(), sizes=await self.sizes())
+        """Show the store as a whole, as `status` does, what takes how much room, and what keeps it from being freed."""
+        return replace(await self.status(), sizes=await self.sizes(), holders=await self.holders())
 
     async def sizes(self) -> tuple[SizeView, ...]:
         """Show what takes how much room, the largest first."""
         return tuple(SizeView(each.name, each.rows, each.bytes) for each in await self._overview.sizes())
+
+    async def holders(self) -> tuple[HolderView, ...]:
+        """Show what keeps the store from cleaning up after changes, the oldest first."""
+        return tuple(HolderView(each.name, each.seconds, each.bytes) for each in await self._overview.holders())
 
     # --- asking
 

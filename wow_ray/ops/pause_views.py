@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from wow_ray.ops.views import View
 from wow_ray.policy.parked import Verb
@@ -68,15 +68,7 @@ class PauseAnswer(View):
     changed: bool
     pauses: tuple[PauseView, ...]
     asked_at: datetime
-
-    @property
-    def state(self) -> str:
-        """Name how the command stands."""
-        return "done"
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the fields, with the state first."""
-        return {"state": self.state, **View.to_json(self)}
+    state: Literal["done"] = field(default="done", init=False)
 
 
 def pauses_of(present: Iterable[Pause], number: int) -> tuple[PauseView, ...]:

@@ -72,6 +72,15 @@ class SizeView(View):
 
 
 @dataclass(frozen=True, slots=True)
+class HolderView(View):
+    """What keeps the store from cleaning up (H47): the `seconds` of a snapshot, or the `bytes` of log that are kept."""
+
+    name: str
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatusView(View):
     """The store as a whole. `ready` = every slot has an owner whose lease holds (H60); `unowned` are the others.
 
@@ -105,6 +114,8 @@ class StatusView(View):
     """Partitions of the plan without a process that runs."""
     sizes: tuple[SizeView, ...] = ()
     """What takes how much room, the largest first; empty = nobody has looked."""
+    holders: tuple[HolderView, ...] = ()
+    """What keeps the store from cleaning up, the oldest first; empty = nothing, or nobody has looked."""
 
 
 def group_view(

@@ -7,9 +7,9 @@ there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from wow_ray.failure import Failure
 from wow_ray.ops.known import Known, Missing
@@ -169,15 +169,7 @@ class Applied(View):
     outcome: Mapping[str, Any]
     asked_at: datetime
     ended_at: datetime | None
-
-    @property
-    def state(self) -> str:
-        """Name how the command stands."""
-        return "done"
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the fields, with the state first."""
-        return {"state": self.state, **View.to_json(self)}
+    state: Literal["done"] = field(default="done", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +180,4 @@ class Pending(View):
     verb: Verb
     asked_at: datetime
     note: str
-
-    @property
-    def state(self) -> str:
-        """Name how the command stands."""
-        return "pending"
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the fields, with the state first."""
-        return {"state": self.state, **View.to_json(self)}
+    state: Literal["pending"] = field(default="pending", init=False)

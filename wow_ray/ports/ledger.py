@@ -86,7 +86,8 @@ class RowFilter:
 class Alike:
     """Rows whose last errors have one fingerprint; `None` = those without an error, parked on purpose.
 
-    `first` and `last` are when the first and the last of them were parked; the rest is that of the newest row.
+    `first` and `last` are when the first and the last of them were parked; the rest is that of the newest row. Not
+    `exact` = at least so many: the newest that are wanted were looked at, not all.
     """
 
     fingerprint: str | None
@@ -97,6 +98,23 @@ class Alike:
     type: str
     message: str
     subscription: str
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many rows there are; not `exact` = at least so many."""
+
+    rows: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Rows in their order, and `through` which id was looked for them; `None` = to the end, there are no more."""
+
+    rows: Sequence[Row]
+    through: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +144,23 @@ class Ledger(Protocol):
         """List rows by id, keyset-paged: at most `limit`, those after `after`."""
         ...
 
-    async def count(self, wanted: RowFilter, most: int) -> int:
-        """Count rows, and stop at `most`."""
+    async def look(self, wanted: RowFilter) -> Looked:
+        """List rows as `rows` does, but look only so far for a text: there may be fewer than `limit`, and more."""
+        ...
+
+    async def count(self, wanted: RowFilter, most: int) -> Counted:
+        """Count rows, and stop at `most` or when enough were looked at."""
         ...
 
     async def alike(self, wanted: RowFilter, limit: int) -> Sequence[Alike]:
-        """Group rows by the fingerprint of their last error: at most `limit` groups, those of most rows first."""
+        """Group rows by the fingerprint of their last error: at most `limit` groups, those of most rows first.
+
+        Where that means to look at each row, the newest are looked at.
+        """
         ...
 
     async def categories(self, states: frozenset[State]) -> Mapping[Category | None, int]:
-        """Count the rows in these states by the category of their last error; `None` = they have none."""
+        """Count the open rows in these states by the category of their last error; `None` = they have none."""
         ...
 
     async def actions(self, wanted: ActionFilter) -> Sequence[Intent]:

@@ -76,6 +76,18 @@ class TableSeen:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class HolderSeen:
+    """What keeps the store from cleaning up after changes (H47): an open snapshot, or a consumer of its log.
+
+    `seconds` is the snapshot's age, 0 for a consumer; `bytes` of log are kept for a consumer, 0 for a snapshot.
+    """
+
+    name: str
+    seconds: float
+    bytes: int
+
+
 def standing(mark: Mark, settled: Collection[int]) -> Mark:
     """Take out of a stored mark what calls with a transaction of their own have settled since."""
     unfinished = tuple(position for position in mark.unfinished if position not in settled)
@@ -91,6 +103,10 @@ class Overview(Protocol):
 
     async def sizes(self) -> Sequence[TableSeen]:
         """Say what takes how much room, the largest first."""
+        ...
+
+    async def holders(self) -> Sequence[HolderSeen]:
+        """Say what keeps the store from cleaning up, the oldest first, as far as its rights let it see."""
         ...
 
     async def snapshot(self) -> Snapshot:

@@ -24,7 +24,9 @@ class WebhookSettings(Section):
 
     `url_file` and `secret_file` name files, read at every attempt, so that neither stands in the settings; a secret's
     file may hold several, a line each, while one is replaced. `subscriptions` are patterns of names as in a shell, none
-    = all. `signed = false` says that a receiver of `format = "json"` is to do without signatures.
+    = all. `signed = false` says that a receiver of `format = "json"` is to do without signatures. `ca_file` holds
+    authorities, in PEM, that are believed besides those of the machine. `proxy` is the address of one, of the form
+    http://host:port, with a user and a password if it asks for them.
     """
 
     url: SecretStr | None = None
@@ -36,6 +38,8 @@ class WebhookSettings(Section):
     subscriptions: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     format: Literal["json", "slack"] = "json"
     allow_private: bool = False
+    ca_file: Path | None = None
+    proxy: SecretStr | None = None
 
     @property
     def is_given(self) -> bool:
@@ -47,7 +51,7 @@ class WebhookSettings(Section):
         """Whether it cannot do without one."""
         return self.is_given and self.signed and self.format == "json"
 
-    @field_validator("url")
+    @field_validator("url", "proxy")
     @classmethod
     def _is_address(cls, value: SecretStr | None) -> SecretStr | None:
         """Refuse at start what the sender would refuse at every attempt."""
@@ -75,6 +79,10 @@ class WebhookSettings(Section):
         if self.url is not None:
             return self.url.get_secret_value().strip()
         return next(iter(_lines("url_file", self.url_file)))
+
+    def through(self) -> str | None:
+        """Give the address of the proxy, `None` = there is none."""
+        return None if self.proxy is None else self.proxy.get_secret_value().strip()
 
     def secrets(self) -> tuple[str, ...]:
         """Give the secrets to sign with, none = it is not signed; raises `SettingsError` as `address` does."""

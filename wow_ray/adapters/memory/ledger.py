@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from wow_ray.failure import Category
-from wow_ray.policy.parked import Row, State
-from wow_ray.ports.ledger import ActionFilter, Alike, Intent, NewIntent, RowFilter
+from wow_ray.policy.parked import OPEN, Row, State
+from wow_ray.ports.ledger import ActionFilter, Alike, Counted, Intent, Looked, NewIntent, RowFilter
 from wow_ray.ports.slots import AttemptNote
 
 if TYPE_CHECKING:
@@ -37,9 +37,15 @@ class MemoryLedger:
         """See the port."""
         return await self._read(lambda: self._list(wanted))
 
-    async def count(self, wanted: RowFilter, most: int) -> int:
+    async def look(self, wanted: RowFilter) -> Looked:
+        """See the port; it looks at all."""
+        rows = await self.rows(wanted)
+        return Looked(rows, rows[-1].id if len(rows) == wanted.limit else None)
+
+    async def count(self, wanted: RowFilter, most: int) -> Counted:
         """See the port."""
-        return min(most, len(await self._read(lambda: self._wanted(wanted))))
+        rows = len(await self._read(lambda: self._wanted(wanted)))
+        return Counted(min(most, rows), exact=rows <= most)
 
     async def alike(self, wanted: RowFilter, limit: int) -> Sequence[Alike]:
         """See the port."""
@@ -50,7 +56,7 @@ class MemoryLedger:
 
     async def categories(self, states: frozenset[State]) -> Mapping[Category | None, int]:
         """See the port."""
-        rows = await self._read(lambda: self._wanted(RowFilter(states)))
+        rows = await self._read(lambda: self._wanted(RowFilter(states & OPEN)))
         return Counter(None if row.failure is None else row.failure.category for row in rows)
 
     async def actions(self, wanted: ActionFilter) -> Sequence[Intent]:

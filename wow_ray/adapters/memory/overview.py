@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.policy.progress import Mark
-from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, TableSeen, standing
+from wow_ray.ports.overview import GroupSeen, HolderSeen, OwnerSeen, SlotSeen, Snapshot, TableSeen, standing
 from wow_ray.ports.slots import Owner
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ class MemoryOverview:
     async def sizes(self) -> Sequence[TableSeen]:
         """See the port."""
         return await self._server.faults.run("ledger.read", self._sizes)
+
+    async def holders(self) -> Sequence[HolderSeen]:
+        """See the port; there is nothing to clean up."""
+        return await self._server.faults.run("ledger.read", tuple[HolderSeen, ...])
 
     def _sizes(self) -> tuple[TableSeen, ...]:
         """Count what there is."""

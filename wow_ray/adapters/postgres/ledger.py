@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from wow_ray.adapters.postgres.connect import Database, Sessions
 from wow_ray.adapters.postgres.rows import alike_of, attempt_of, intent_arguments, intent_of, row_of
 from wow_ray.failure import Category
-from wow_ray.policy.parked import Row, State
-from wow_ray.ports.ledger import ActionFilter, Alike, Intent, NewIntent, RowFilter
+from wow_ray.policy.parked import OPEN, Row, State
+from wow_ray.ports.ledger import ActionFilter, Alike, Counted, Intent, Looked, NewIntent, RowFilter
 from wow_ray.ports.slots import AttemptNote
+
+MOST_LOOKED = 10_000
+"""Rows that are looked at for one answer where no index leads to those that are wanted."""
 
 
 class PostgresLedger:
@@ -17,7 +20,8 @@ class PostgresLedger:
 
     def __init__(self, database: Database, size: int = 1) -> None:
         """Open nothing yet."""
-        self._sessions = Sessions(database, "ledger", size)
+        # A plan for any filter is a plan for none: which of them are given decides which index serves.
+        self._sessions = Sessions(database, "ledger", size, plan_cache_mode="force_custom_plan")
 
     @property
     def sessions(self) -> Sessions:
@@ -39,16 +43,40 @@ class PostgresLedger:
             return await self._rows("list_rows_newest", *given)
         return await self._rows("list_rows", *given)
 
-    async def count(self, wanted: RowFilter, most: int) -> int:
+    async def look(self, wanted: RowFilter) -> Looked:
+        """See the port."""
+        if wanted.text is None:
+            rows = await self.rows(wanted)
+            return Looked(rows, rows[-1].id if len(rows) == wanted.limit else None)
+        given = (*_wanted(wanted), wanted.after, wanted.limit, MOST_LOOKED)
+        async with self._sessions.use() as session:
+            if wanted.newest_first:
+                records = await session.fetch("search_rows_newest", *given)
+            else:
+                records = await session.fetch("search_rows", *given)
+        rows = tuple(row_of(record) for record in records if record["id"] is not None)
+        if len(rows) == wanted.limit:
+            return Looked(rows, rows[-1].id)
+        return Looked(rows, records[0]["through"] if records[0]["looked"] == MOST_LOOKED else None)
+
+    async def count(self, wanted: RowFilter, most: int) -> Counted:
         """See the port."""
         async with self._sessions.use() as session:
-            found: int = (await session.one("count_wanted", *_wanted(wanted), most))["rows"]
-        return found
+            if _is_totalled(wanted):
+                found: int = (await session.one("count_totals", *_totalled(wanted)))["rows"]
+                return Counted(min(found, most), exact=found <= most)
+            size = most + 1 if wanted.text is None else MOST_LOOKED
+            seen = await session.one("count_wanted", *_wanted(wanted), size)
+        return Counted(min(seen["rows"], most), exact=seen["looked"] < size)
 
     async def alike(self, wanted: RowFilter, limit: int) -> Sequence[Alike]:
         """See the port."""
         async with self._sessions.use() as session:
-            return tuple(map(alike_of, await session.fetch("alike", *_wanted(wanted), limit)))
+            if _is_totalled(wanted):
+                records = await session.fetch("alike_totals", *_totalled(wanted), limit)
+            else:
+                records = await session.fetch("alike", *_wanted(wanted), limit, MOST_LOOKED)
+        return tuple(map(alike_of, records))
 
     async def categories(self, states: frozenset[State]) -> Mapping[Category | None, int]:
         """See the port."""
@@ -112,6 +140,17 @@ class PostgresLedger:
             return tuple(map(row_of, await session.fetch(name, *args)))
 
 
+def _is_totalled(wanted: RowFilter) -> bool:
+    """Whether a filter is only by what is counted as it changes."""
+    finer = (wanted.subscription, wanted.aggregate, wanted.aggregate_id, wanted.reason, wanted.error_type, wanted.text)
+    return wanted.states <= OPEN and all(each is None for each in (*finer, wanted.stopped_version))
+
+
+def _totalled(wanted: RowFilter) -> tuple[object, ...]:
+    """Give what the statements on totals take."""
+    return sorted(wanted.states), wanted.group, wanted.fingerprint, wanted.category
+
+
 def _wanted(wanted: RowFilter) -> tuple[object, ...]:
     """Give what `{wanted}` takes."""
     return (
@@ -126,4 +165,5 @@ def _wanted(wanted: RowFilter) -> tuple[object, ...]:
         wanted.error_type,
         wanted.text,
         wanted.stopped_version,
+        wanted.states <= OPEN,
     )

@@ -11,7 +11,7 @@ import asyncpg
 from wow_ray.adapters.postgres.connect import PATIENT, Database, Session, Sessions
 from wow_ray.adapters.postgres.loading import marks_of
 from wow_ray.policy.progress import Mark
-from wow_ray.ports.overview import GroupSeen, OwnerSeen, SlotSeen, Snapshot, TableSeen, standing
+from wow_ray.ports.overview import GroupSeen, HolderSeen, OwnerSeen, SlotSeen, Snapshot, TableSeen, standing
 
 
 class PostgresOverview:
@@ -48,6 +48,11 @@ class PostgresOverview:
         """See the port."""
         async with self._sessions.use() as session:
             return tuple(TableSeen(*row) for row in await session.fetch("overview_sizes"))
+
+    async def holders(self) -> Sequence[HolderSeen]:
+        """See the port."""
+        async with self._sessions.use() as session:
+            return tuple(HolderSeen(*row) for row in await session.fetch("overview_holders"))
 
     async def close(self) -> None:
         """End the session."""

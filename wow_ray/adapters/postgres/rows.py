@@ -71,6 +71,7 @@ def alike_of(record: asyncpg.Record) -> Alike:
         type=record["type"] or "",
         message=record["message"] or "",
         subscription=record["subscription"],
+        exact=record["exact"],
     )
 
 

@@ -99,14 +99,16 @@ PAUSE = [
 ]
 """The columns of a pause besides its id."""
 
-WANTED = """state = ANY ($1::text[])
+WANTED_BUT_TEXT = """state = ANY ($1::text[])
   AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR subscription = $3)
   AND ($4::text IS NULL OR aggregate = $4) AND ($5::text IS NULL OR aggregate_id = $5)
   AND ($6::text IS NULL OR fingerprint = $6) AND ($7::text IS NULL OR reason = $7)
   AND ($8::text IS NULL OR category = $8) AND ($9::text IS NULL OR type = $9)
-  AND ($10::text IS NULL OR position(lower($10) IN lower(type || chr(10) || message)) > 0)
-  AND ($11::bigint IS NULL OR stopped_version = $11)"""
-"""Which ledger rows a filter means; a NULL asks for any. The arguments are those of `ledger._wanted`."""
+  AND ($11::bigint IS NULL OR stopped_version = $11) AND (NOT $12::boolean OR open)"""
+"""Which ledger rows a filter means, but for its text; a NULL asks for any. `ledger._wanted` gives the arguments."""
+
+HAS_TEXT = "($10::text IS NULL OR position(lower($10) IN lower(type || chr(10) || message)) > 0)"
+"""Which of them have the text."""
 
 CALL = [
     "id",
@@ -240,7 +242,9 @@ def statements(schema: str) -> dict[str, str]:
         "intent": ", ".join(INTENT),
         "call": ", ".join(f"c.{column}" for column in CALL),
         "delivery": ", ".join(f"d.{column}" for column in DELIVERY),
-        "wanted": WANTED,
+        "wanted": f"{WANTED_BUT_TEXT} AND {HAS_TEXT}",
+        "wanted_but_text": WANTED_BUT_TEXT,
+        "has_text": HAS_TEXT,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
         "function_pause": ", ".join(FUNCTION_PAUSE),
     }

@@ -48,7 +48,7 @@ async def overview(request: Request, operations: Ops) -> HTMLResponse:
     calls = sum(states.get(CallState.EXHAUSTED.value, 0) for states in by_function.values())
     ages = [group.oldest.age for group in groups if group.oldest is not None and not group.retired]
     more = {
-        "troubles": troubles(shared["status"], groups, calls),
+        "troubles": troubles(replace(shared["status"], holders=await within(operations.holders())), groups, calls),
         "calls": calls,
         "groups": [group for group in groups if not group.retired],
         "oldest": max(ages, default=0.0),

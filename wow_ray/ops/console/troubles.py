@@ -10,6 +10,8 @@ from urllib.parse import quote
 from wow_ray.ops.console.words import PAUSES, age, sentence, times
 from wow_ray.ops.progress import GroupView, StatusView
 
+OLD, MUCH = 300.0, 4 * 2**30
+"""Seconds of a snapshot, and bytes of log kept for somebody, from which on it is trouble."""
 LATE = 30.0
 """Seconds after which an event that nobody has finished is trouble."""
 
@@ -28,7 +30,7 @@ class Trouble:
 
 def troubles(status: StatusView, groups: Sequence[GroupView], calls: int = 0) -> tuple[Trouble, ...]:
     """Find what is wrong; `calls` are the durable calls that are exhausted. Empty = nothing is."""
-    found = [*_of_owners(status), *_of_rows(status.open_rows), *_of_calls(calls)]
+    found = [*_of_owners(status), *_of_rows(status.open_rows), *_of_calls(calls), *_of_holders(status)]
     found += [Trouble("bad", "A partition is in trouble", f"{each}.", "/partitions") for each in status.troubles]
     for group in groups:
         if not group.retired:
@@ -47,6 +49,20 @@ def _of_owners(status: StatusView) -> list[Trouble]:
         return []
     what = f"{times(len(status.unowned), 'slot')} of {status.slots:,} without an owner"
     return [Trouble("bad", what, "Their events wait, and commands on their aggregates, too.", "/partitions")]
+
+
+def _of_holders(status: StatusView) -> list[Trouble]:
+    """Tell of what keeps the store from cleaning up, which makes everything slower by and by (H47)."""
+    found = []
+    for each in status.holders:
+        if each.seconds >= OLD:
+            what = f"A snapshot has been open for {age(each.seconds)}"
+            text = f"{each.name}: old rows are kept for it, and appends become slower until it ends."
+            found.append(Trouble("warn", what, text, "/"))
+        elif each.bytes >= MUCH:
+            what = f"{each.bytes / 2**30:,.0f} GB of the database's log are kept"
+            found.append(Trouble("warn", what, f"{each.name} does not fetch them; in time the disk is full.", "/"))
+    return found
 
 
 def _of_rows(rows: Mapping[str, int]) -> list[Trouble]:

@@ -31,6 +31,7 @@ from wow_ray.ops.http import (
     pausing,
     scaling,
 )
+from wow_ray.ops.http.describing import describe
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
@@ -82,5 +83,6 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     app.include_router(health.router, responses={503: DOCUMENTED[503]})
     add_console(app, access)
     tell_problems(app)
+    describe(app)
     app.add_middleware(Guard, access=access, page=refusal)
     return app

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.ops.commands import MOST_NAME, MOST_REASON, Command
+from wow_ray.ops.http.answers import PendingOnRow
 from wow_ray.ops.http.door import Ops
 from wow_ray.ops.http.looking import shown
 from wow_ray.ops.operations import Operations
@@ -34,6 +36,7 @@ Who = Annotated[
         description="who asks, kept with the command; where tokens are configured, the token says so instead",
     ),
 ]
+LATER: Mapping[int | str, dict[str, Any]] = {202: {"model": PendingOnRow, "description": "Stored, and not applied yet"}}
 NOBODY = "http"
 """Who asks when the request does not say."""
 
@@ -59,21 +62,21 @@ class Skip(OnRow):
     only: bool = False
 
 
-@router.post("/parked/{row_id}/resume")
+@router.post("/parked/{row_id}/resume", response_model=Applied, responses=dict(LATER))
 async def resume(row_id: str, body: OnRow, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """Read on from the stopped event with a fresh budget and fresh retries."""
     command = Command(actor, body.reason, key, body.etag)
     return await _told(operations, await operations.resume(row_id, command), row_id)
 
 
-@router.post("/parked/{row_id}/retry-now")
+@router.post("/parked/{row_id}/retry-now", response_model=Applied, responses=dict(LATER))
 async def retry_now(row_id: str, body: OnRow, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """Make the next automatic retry due; it counts as one of them."""
     command = Command(actor, body.reason, key, body.etag)
     return await _told(operations, await operations.retry_now(row_id, command), row_id)
 
 
-@router.post("/parked/{row_id}/skip")
+@router.post("/parked/{row_id}/skip", response_model=Applied, responses=dict(LATER))
 async def skip(row_id: str, body: Skip, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """Pass over held events; the answer's `outcome` says exactly which."""
     command = Command(actor, body.reason, key, body.etag)
@@ -90,14 +93,14 @@ class Park(Why):
     etag: int | None = Field(None, strict=True)
 
 
-@router.post("/parked")
+@router.post("/parked", response_model=Applied, responses=dict(LATER))
 async def park(body: Park, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """Hold an aggregate in a group until somebody resumes or skips it."""
     command = Command(actor, body.reason, key, body.etag)
     return await _told(operations, await operations.park(body.group, body.aggregate, body.aggregate_id, command), None)
 
 
-@router.post("/subscriptions/{name}/reset")
+@router.post("/subscriptions/{name}/reset", response_model=Applied, responses=dict(LATER))
 async def reset(name: str, body: Why, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """Let a projection's group begin anew at the beginning of the log."""
     return await _told(operations, await operations.reset(name, Command(actor, body.reason, key)), None)

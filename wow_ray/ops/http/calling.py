@@ -9,8 +9,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.ops.access import Role, Visitor
+from wow_ray.ops.call_views import CallAnswer, CallPage
 from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
+from wow_ray.ops.http.answers import CallSeen
 from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.looking import shown
@@ -37,13 +39,13 @@ class Filters(BaseModel):
         return CallQuery(frozenset(self.state), self.function, self.error, self.key, self.after, self.limit)
 
 
-@router.get("/calls")
+@router.get("/calls", response_model=CallPage)
 async def calls(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
     """List durable calls, oldest first, and count what is not over by function and state."""
     return shown(await within(operations.calls.listed(filters.query())))
 
 
-@router.get("/calls/{call_id}")
+@router.get("/calls/{call_id}", response_model=CallSeen)
 async def call(request: Request, call_id: str, operations: Ops) -> JSONResponse:
     """Show one call with its errors, its arguments and its result; secrets in them are hidden.
 
@@ -56,7 +58,7 @@ async def call(request: Request, call_id: str, operations: Ops) -> JSONResponse:
     return shown(detail)
 
 
-@router.post("/calls/{call_id}/{verb}")
+@router.post("/calls/{call_id}/{verb}", response_model=CallAnswer)
 async def ask(  # noqa: PLR0917 - what the path, the body and the headers say
     call_id: str, verb: CallVerb, body: OnRow, operations: Ops, key: Key = None, actor: Who = NOBODY
 ) -> JSONResponse:

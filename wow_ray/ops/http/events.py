@@ -57,7 +57,7 @@ class Pulse:
             return self._seen
 
 
-@router.get("/events", response_class=StreamingResponse)
+@router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
 async def events(
     request: Request,
     row: Annotated[str | None, Query(max_length=200, description="also say when this parked row changes")] = None,

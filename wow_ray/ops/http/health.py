@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from wow_ray.ops.http.answers import Healthy, Ready
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.looking import shown
 from wow_ray.ops.http.problems import problem
@@ -15,7 +16,7 @@ NAMED = 8
 """Slots, or troubles, that are named in a text."""
 
 
-@router.get("/readyz")
+@router.get("/readyz", response_model=Ready)
 async def readyz(operations: Ops) -> JSONResponse:
     """Answer 200 when the store answers and every slot has an owner whose lease holds, else a 503."""
     status = await within(operations.status())
@@ -24,7 +25,7 @@ async def readyz(operations: Ops) -> JSONResponse:
     return shown({"ready": True, "slots": status.slots, "plan": status.plan, "release": status.release})
 
 
-@router.get("/healthz")
+@router.get("/healthz", response_model=Healthy)
 async def healthz(operations: Ops) -> JSONResponse:
     """Answer as `/readyz` does, with the age in seconds of the oldest event that nobody has finished, first.
 

@@ -9,10 +9,12 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.failure import Category
+from wow_ray.ops.finding_views import ActionPage
+from wow_ray.ops.http import answers
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
-from wow_ray.ops.progress import SHOWN
-from wow_ray.ops.views import plain
+from wow_ray.ops.progress import SHOWN, GroupView, StatusView
+from wow_ray.ops.views import Count, ParkedDetail, ParkedPage, plain
 from wow_ray.policy.parked import Reason, State
 from wow_ray.ports.ledger import ActionFilter
 
@@ -82,76 +84,76 @@ def shown(value: object, status: int = 200) -> JSONResponse:
     return JSONResponse(plain(value), status, {"Cache-Control": "no-store"})
 
 
-@router.get("/overview")
+@router.get("/overview", response_model=StatusView)
 async def overview(operations: Ops) -> JSONResponse:
     """Show the store as a whole: who owns what, the lag, how much is parked, what takes how much room."""
     return shown(await within(operations.overview()))
 
 
-@router.get("/partitions")
+@router.get("/partitions", response_model=answers.Partitions)
 async def partitions(operations: Ops) -> JSONResponse:
     """Show the owners of slots, how each is, the slots without one, the plan of an app on Ray, and what has to move."""
     status = await within(operations.status())
     return shown({name: getattr(status, name) for name in OF_PARTITIONS})
 
 
-@router.get("/subscriptions")
+@router.get("/subscriptions", response_model=answers.Groups)
 async def subscriptions(operations: Ops) -> JSONResponse:
     """Show every group ever registered: how far it has come, what is done of it at present, and why it is paused."""
     return shown({"groups": await within(operations.subscriptions())})
 
 
-@router.get("/subscriptions/{name}")
+@router.get("/subscriptions/{name}", response_model=GroupView)
 async def subscription(name: str, operations: Ops) -> JSONResponse:
     """Show a group, by its own name or by that of a subscription in it."""
     return shown(await within(operations.subscription(name)))
 
 
-@router.get("/subscriptions/{name}/pauses")
+@router.get("/subscriptions/{name}/pauses", response_model=answers.Pauses)
 async def pauses(name: str, operations: Ops, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100) -> JSONResponse:
     """List the pauses of a group, present ones and those that are over, the newest first."""
     return shown({"pauses": await within(operations.pauses(name, limit))})
 
 
-@router.get("/parked")
+@router.get("/parked", response_model=ParkedPage)
 async def parked(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
     """List parked rows, oldest first; a page may be shorter than its limit and still have a next one."""
     return shown(await within(operations.parked(filters.query())))
 
 
-@router.get("/parked/groups")
+@router.get("/parked/groups", response_model=answers.Alike)
 async def alike(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
     """Group parked rows by the fingerprint of their last error, those of most rows first, with first and last seen."""
     return shown({"groups": await within(operations.alike(filters.query(), filters.limit))})
 
 
-@router.get("/parked/count")
+@router.get("/parked/count", response_model=Count)
 async def counted(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
     """Count parked rows; above 10,000 a finer filter's count says that it is not exact."""
     return shown(await within(operations.count(filters.query())))
 
 
-@router.get("/parked/{row_id}")
+@router.get("/parked/{row_id}", response_model=ParkedDetail)
 async def parked_row(row_id: str, operations: Ops) -> JSONResponse:
     """Show one row, open or ended, with its errors, what it holds, and the attempts that were kept."""
     detail: dict[str, Any] = (await within(operations.parked_row(row_id))).to_json()
     return shown(detail)
 
 
-@router.get("/parked/{row_id}/events")
+@router.get("/parked/{row_id}/events", response_model=answers.Events)
 async def row_events(row_id: str, operations: Ops) -> JSONResponse:
     """Show the aggregate's events around the stopped one by version and type; what is in them is not shown."""
     return shown({"events": await within(operations.stream(row_id))})
 
 
-@router.get("/subscriptions/{name}/settings")
+@router.get("/subscriptions/{name}/settings", response_model=answers.Settings)
 async def settings(name: str, operations: Ops) -> JSONResponse:
     """Show what each handler of a group runs under and where each setting comes from."""
     group = await within(operations.subscription(name))
     return shown({"settings": {each: await within(operations.settings(each)) for each in group.subscriptions}})
 
 
-@router.get("/audit")
+@router.get("/audit", response_model=ActionPage)
 async def audit(wanted: Annotated[Actions, Query()], operations: Ops) -> JSONResponse:
     """Show who asked for what, when and why, and what became of it, the newest first."""
     return shown(await within(operations.actions(ActionFilter(**wanted.model_dump()))))

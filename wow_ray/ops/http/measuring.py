@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from wow_ray.ops.http.door import Ops, within
@@ -36,7 +36,7 @@ class Meter:
             return self._seen
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request, operations: Ops) -> Response:
     """Show what Prometheus scrapes; 503 while the store is away."""
     meter: Meter = request.app.state.meter

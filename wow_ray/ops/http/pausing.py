@@ -12,6 +12,7 @@ from wow_ray.ops.commands import MOST_NAME, Command
 from wow_ray.ops.http.asking import NOBODY, Key, Who, Why
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.looking import shown
+from wow_ray.ops.pause_views import PauseAnswer
 from wow_ray.policy.pauses import PauseReason
 
 router = APIRouter()
@@ -33,7 +34,7 @@ class Resume(Why):
     pause: Literal[PauseReason.OPERATOR, PauseReason.DEPLOY, PauseReason.RESTORED, PauseReason.MASS_FAILURE] = OPERATOR
 
 
-@router.post("/subscriptions/{name}/pause")
+@router.post("/subscriptions/{name}/pause", response_model=PauseAnswer)
 async def pause(name: str, body: Pause, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """Have the group of a subscription stand still until this pause is ended; calls under way end."""
     command = Command(actor, body.reason, key)
@@ -41,7 +42,7 @@ async def pause(name: str, body: Pause, operations: Ops, key: Key = None, actor:
     return shown(await within(asked))
 
 
-@router.post("/subscriptions/{name}/resume")
+@router.post("/subscriptions/{name}/resume", response_model=PauseAnswer)
 async def resume(name: str, body: Resume, operations: Ops, key: Key = None, actor: Who = NOBODY) -> JSONResponse:
     """End one pause; the group goes on once there is no other."""
     command = Command(actor, body.reason, key)

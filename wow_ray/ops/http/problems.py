@@ -43,7 +43,7 @@ class Problem(BaseModel):
 
 DOCUMENTED: Mapping[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA: {}}}
-    for status in (401, 403, 404, 409, 422, 429, 503)
+    for status in (400, 401, 403, 404, 409, 422, 429, 503)
 }
 """The problems that any request may be answered with, for OpenAPI."""
 
@@ -101,6 +101,9 @@ async def of_the_address(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for these
     if is_of_a_browser(request):
         return refusal(error.status_code, str(error.detail), "go back, or begin at the overview")
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        said, following = "the body cannot be read as JSON in UTF-8", "correct the body; /openapi.json has its form"
+        return problem(400, "WOW-REQUEST", said, following)
     return problem(error.status_code, "WOW-REQUEST", str(error.detail), "see /openapi.json for what there is")
 
 

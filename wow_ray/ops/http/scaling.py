@@ -10,6 +10,7 @@ from wow_ray.ops.commands import MOST_REASON, Command
 from wow_ray.ops.http.asking import NOBODY, Who
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.looking import shown
+from wow_ray.ops.scaling import ScaleView
 
 router = APIRouter()
 
@@ -24,7 +25,7 @@ class Scale(BaseModel):
     reason: str = Field("scale", min_length=1, max_length=MOST_REASON)
 
 
-@router.post("/partitions/scale")
+@router.post("/partitions/scale", response_model=ScaleView, responses={202: {"model": ScaleView}})
 async def scale(body: Scale, operations: Ops, actor: Who = NOBODY) -> JSONResponse:
     """Store a plan of so many partitions, with the fewest moves; 202 while slots wait to move for it, then 200."""
     view = await within(operations.scaling.scale(body.partitions, Command(actor, body.reason), replace=body.replace))

@@ -1,4 +1,4 @@
-# ruff: noqa: S101, PLR2004 - assert is how a contract speaks, and its numbers are examples
+# ruff: noqa: S101 - assert is how a contract speaks, and its numbers are examples
 """What every failure ledger promises to operators who look: filters, counts, groups of errors, the audit (P12)."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from wow_ray.failure import Category
-from wow_ray.policy.parked import Reason, State, Verb
-from wow_ray.ports.ledger import ActionFilter, RowFilter
+from wow_ray.policy.parked import OPEN, Reason, State, Verb
+from wow_ray.ports.ledger import ActionFilter, Counted, RowFilter
 from wow_ray.testing.contract.harness import Harness
 from wow_ray.testing.contract.rows import Owning, a_failure, owning
 from wow_ray.testing.contract.suite import Suite
@@ -48,13 +48,47 @@ class Looking(Suite):
 
         assert [row.id for row in await ledger.rows(wanted)] == found
         if wanted.after is None:
-            assert await ledger.count(wanted, 10) == len(found)
+            assert await ledger.count(wanted, 10) == Counted(len(found), exact=True)
+
+    @pytest.mark.parametrize(
+        ("wanted", "found"),
+        [
+            (RowFilter(OPEN), 3),
+            (RowFilter(OPEN, category=Category.SYSTEMIC), 1),
+            (RowFilter(OPEN, fingerprint="f-1", group="Mailer"), 0),
+            (RowFilter(frozenset({State.WAITING}), fingerprint="f-1"), 0),
+        ],
+    )
+    async def test_open_rows_are_counted_as_they_change(self, harness: Harness, wanted: RowFilter, found: int) -> None:
+        """P12: by what people group them by, and however often they were written; what has ended is not open."""
+        partition = await owning(harness)
+        await _three(partition)
+        await _three(partition)
+        await partition.put(partition.row("r-9", State.RESOLVED, aggregate_id="o-9"))
+
+        assert await harness.client.ledger.count(wanted, 10) == Counted(found, exact=True)
+
+    async def test_looking_goes_on_behind_the_last_row_and_ends_at_the_end(self, harness: Harness) -> None:
+        """P12: also with a text, and the other way round; where it ends nothing more is promised."""
+        await _three(await owning(harness))
+        ledger = harness.client.ledger
+
+        for wanted in (RowFilter(EVERY, limit=2), RowFilter(EVERY, text="shop.", limit=1)):
+            for newest_first in (False, True):
+                one = replace(wanted, newest_first=newest_first)
+                first = await ledger.look(one)
+                second = await ledger.look(replace(one, after=first.through))
+                assert first.through == first.rows[-1].id
+                assert (len(second.rows), second.through is None or len(second.rows) == one.limit) == (1, True)
+                assert not {row.id for row in first.rows} & {row.id for row in second.rows}
+        assert (await ledger.look(RowFilter(EVERY, text="nowhere"))).through is None
 
     async def test_counting_stops_where_it_is_told_to(self, harness: Harness) -> None:
         """A million rows are not counted for a page that says "many"."""
         await _three(await owning(harness))
 
-        assert await harness.client.ledger.count(RowFilter(EVERY, after="r-2", limit=1), 2) == 2
+        counted = await harness.client.ledger.count(RowFilter(EVERY, after="r-2", limit=1), 2)
+        assert counted == Counted(2, exact=False)
 
     async def test_errors_that_are_alike_are_one_group_with_its_first_and_last(self, harness: Harness) -> None:
         """Most rows first; the words are those of the newest; rows without an error are a group of their own."""

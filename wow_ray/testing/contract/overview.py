@@ -42,6 +42,15 @@ class OverviewContract(Suite):
         assert [each.bytes for each in sizes] == sorted((each.bytes for each in sizes), reverse=True)
         assert all(each.rows >= 0 for each in sizes)
 
+    async def test_nothing_keeps_a_fresh_store_from_cleaning_up_for_long(self, overview: Overview) -> None:
+        """H47: who looks is not among those who are seen."""
+        held = await overview.holders()
+
+        assert [(each.seconds, each.bytes) for each in held] == sorted(
+            ((each.seconds, each.bytes) for each in held), reverse=True
+        )
+        assert all(each.name and each.seconds >= 0 for each in held)
+
     async def test_groups_are_shown_with_their_subscriptions(self, harness: Harness, overview: Overview) -> None:
         """By number, as the newest program declares them."""
         registered = await harness.partition.slots.register([SALES, MAILS])

@@ -35,7 +35,7 @@ SELECT pg_advisory_xact_lock(n.number) FROM (
 -- Count the calls of these functions that are claimed and whose lease holds.
 -- Caller: durable_calls.PostgresDurableCalls.
 SELECT function, count(*) AS running FROM {schema}.durable_calls
-WHERE state = 'running' AND function = ANY ($1::text[]) AND lease_until > clock_timestamp() GROUP BY function;
+WHERE lease_until IS NOT NULL AND function = ANY ($1::text[]) AND lease_until > clock_timestamp() GROUP BY function;
 
 -- name: claim_calls
 -- Claim what is claimable: functions, room for each, how many in all, worker, lease in seconds.
@@ -54,7 +54,7 @@ WITH found AS MATERIALIZED (
     FROM unnest($1::text[], $2::int[]) AS f (name, room)
     CROSS JOIN LATERAL (
         SELECT r.id, r.priority, r.lease_until AS due FROM {schema}.durable_calls r
-        WHERE r.state = 'running' AND r.function = f.name AND r.lease_until <= now()
+        WHERE r.function = f.name AND r.lease_until <= now()
         ORDER BY r.lease_until LIMIT least(f.room, $3) FOR UPDATE SKIP LOCKED
     ) c
 ), placed AS (
@@ -112,7 +112,7 @@ SELECT extract(epoch FROM min(c.at) - clock_timestamp())::float8 AS seconds FROM
     ) w
     UNION ALL
     SELECT r.lease_until FROM unnest($1::text[]) AS f (name) CROSS JOIN LATERAL (
-        SELECT lease_until FROM {schema}.durable_calls WHERE state = 'running' AND function = f.name ORDER BY lease_until LIMIT 1
+        SELECT lease_until FROM {schema}.durable_calls WHERE lease_until IS NOT NULL AND function = f.name ORDER BY lease_until LIMIT 1
     ) r
 ) c;
 

@@ -66,37 +66,94 @@ SELECT {row} FROM {schema}.parked WHERE group_name = $1 AND aggregate = $2 AND a
 -- name: list_rows
 -- List rows by id, after one of them. A NULL asks for any.
 -- Caller: ledger.PostgresLedger.
-SELECT {row} FROM {schema}.parked WHERE {wanted} AND ($12::text IS NULL OR id > $12) ORDER BY id LIMIT $13;
+SELECT {row} FROM {schema}.parked WHERE {wanted} AND ($13::text IS NULL OR id > $13) ORDER BY id LIMIT $14;
 
 -- name: list_rows_newest
 -- List rows the other way round, before one of them.
 -- Caller: ledger.PostgresLedger.
-SELECT {row} FROM {schema}.parked WHERE {wanted} AND ($12::text IS NULL OR id < $12) ORDER BY id DESC LIMIT $13;
+SELECT {row} FROM {schema}.parked WHERE {wanted} AND ($13::text IS NULL OR id < $13) ORDER BY id DESC LIMIT $14;
+
+-- name: search_rows
+-- Find rows with a text among the next so many; says how many were looked at, and through which id.
+-- Caller: ledger.PostgresLedger.
+WITH looked AS MATERIALIZED (
+    SELECT id, type, message FROM {schema}.parked WHERE {wanted_but_text} AND ($13::text IS NULL OR id > $13) ORDER BY id LIMIT $15
+), found AS (SELECT id FROM looked WHERE {has_text} ORDER BY id LIMIT $14)
+SELECT l.looked, l.through, {row} FROM (SELECT count(*) AS looked, max(id) AS through FROM looked) l
+LEFT JOIN (SELECT {row} FROM {schema}.parked WHERE id IN (SELECT id FROM found)) p ON true ORDER BY id;
+
+-- name: search_rows_newest
+-- Do the same the other way round.
+-- Caller: ledger.PostgresLedger.
+WITH looked AS MATERIALIZED (
+    SELECT id, type, message FROM {schema}.parked WHERE {wanted_but_text} AND ($13::text IS NULL OR id < $13) ORDER BY id DESC LIMIT $15
+), found AS (SELECT id FROM looked WHERE {has_text} ORDER BY id DESC LIMIT $14)
+SELECT l.looked, l.through, {row} FROM (SELECT count(*) AS looked, min(id) AS through FROM looked) l
+LEFT JOIN (SELECT {row} FROM {schema}.parked WHERE id IN (SELECT id FROM found)) p ON true ORDER BY id DESC;
 
 -- name: count_wanted
--- Count rows, up to so many.
+-- Count the rows with a text, of the newest so many that are wanted otherwise.
 -- Caller: ledger.PostgresLedger.
-SELECT count(*) AS rows FROM (SELECT FROM {schema}.parked WHERE {wanted} LIMIT $12) AS found;
+SELECT count(*) AS looked, count(*) FILTER (WHERE {has_text}) AS rows
+FROM (SELECT type, message FROM {schema}.parked WHERE {wanted_but_text} ORDER BY id DESC LIMIT $13) AS found;
+
+-- name: count_totals
+-- Count open rows by what is counted as it changes. A NULL asks for any.
+-- Caller: ledger.PostgresLedger.
+SELECT coalesce(sum(rows), 0)::bigint AS rows FROM {schema}.parked_totals
+WHERE state = ANY ($1::text[]) AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR fingerprint = $3)
+    AND ($4::text IS NULL OR category = $4);
 
 -- name: alike
--- Group rows by the fingerprint of their last error, with the newest row's text.
+-- Group the newest so many rows by the fingerprint of their last error, with the newest row's text.
 -- Caller: ledger.PostgresLedger.
-WITH alike AS (
+WITH looked AS MATERIALIZED (
+    SELECT id, fingerprint, parked_at, type, message FROM {schema}.parked WHERE {wanted_but_text} ORDER BY id DESC LIMIT $14
+), alike AS (
     SELECT fingerprint, count(*) AS rows, min(parked_at) AS first, max(parked_at) AS last, max(id) AS newest
-    FROM {schema}.parked WHERE {wanted} GROUP BY fingerprint ORDER BY rows DESC, fingerprint NULLS LAST LIMIT $12
+    FROM looked WHERE {has_text} GROUP BY fingerprint ORDER BY rows DESC, fingerprint NULLS LAST LIMIT $13
 )
-SELECT a.fingerprint, a.rows, a.first, a.last, p.category, p.type, p.message, p.subscription
+SELECT a.fingerprint, a.rows, (SELECT count(*) FROM looked) < $14 AS exact, a.first, a.last, p.category, p.type, p.message, p.subscription
 FROM alike a JOIN {schema}.parked p ON p.id = a.newest ORDER BY a.rows DESC, a.fingerprint COLLATE "C" NULLS LAST;
+
+-- name: alike_totals
+-- Group open rows so by what is counted as it changes; the first and the last of each are looked up by state.
+-- Caller: ledger.PostgresLedger.
+WITH alike AS MATERIALIZED (
+    SELECT fingerprint, sum(rows)::bigint AS rows FROM {schema}.parked_totals
+    WHERE state = ANY ($1::text[]) AND ($2::text IS NULL OR group_name = $2) AND ($3::text IS NULL OR fingerprint = $3)
+        AND ($4::text IS NULL OR category = $4)
+    GROUP BY fingerprint HAVING sum(rows) > 0
+    ORDER BY rows DESC, nullif(fingerprint, '') COLLATE "C" NULLS LAST LIMIT $5
+)
+SELECT nullif(a.fingerprint, '') AS fingerprint, a.rows, true AS exact, f.first, n.last, n.category, n.type, n.message, n.subscription
+FROM alike a
+CROSS JOIN LATERAL (
+    SELECT min(e.parked_at) AS first FROM unnest($1::text[]) AS s (state) CROSS JOIN LATERAL (
+        SELECT parked_at FROM {schema}.parked WHERE open AND coalesce(fingerprint, '') = a.fingerprint AND state = s.state
+            AND ($2::text IS NULL OR group_name = $2) AND ($4::text IS NULL OR category = $4)
+        ORDER BY parked_at LIMIT 1
+    ) e
+) f
+CROSS JOIN LATERAL (
+    SELECT e.* FROM unnest($1::text[]) AS s (state) CROSS JOIN LATERAL (
+        SELECT parked_at AS last, category, type, message, subscription FROM {schema}.parked
+        WHERE open AND coalesce(fingerprint, '') = a.fingerprint AND state = s.state
+            AND ($2::text IS NULL OR group_name = $2) AND ($4::text IS NULL OR category = $4)
+        ORDER BY parked_at DESC LIMIT 1
+    ) e ORDER BY e.last DESC LIMIT 1
+) n
+ORDER BY a.rows DESC, nullif(a.fingerprint, '') COLLATE "C" NULLS LAST;
 
 -- name: count_categories
 -- Count rows by the category of their last error.
 -- Caller: ledger.PostgresLedger.
-SELECT category, count(*) AS rows FROM {schema}.parked WHERE state = ANY ($1::text[]) GROUP BY category;
+SELECT nullif(category, '') AS category, sum(rows)::bigint AS rows FROM {schema}.parked_totals WHERE state = ANY ($1::text[]) GROUP BY category HAVING sum(rows) > 0;
 
 -- name: count_rows
 -- Count open rows by group and state.
 -- Caller: ledger.PostgresLedger.
-SELECT group_name, state, count(*) AS rows FROM {schema}.parked WHERE open GROUP BY group_name, state;
+SELECT group_name, state, sum(rows)::bigint AS rows FROM {schema}.parked_totals GROUP BY group_name, state HAVING sum(rows) > 0;
 
 -- name: due_rows
 -- Give rows whose next retry is due, the longest due first.

@@ -41,3 +41,20 @@ SELECT CASE WHEN c.relispartition THEN 'events' ELSE c.relname END AS name,
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = '{schema_name}' AND c.relkind = 'r'
 GROUP BY 1 ORDER BY 3 DESC, 1;
+
+-- name: overview_holders
+-- Say what keeps old rows and old log from being cleaned up: snapshots of this database, transactions left prepared, replication slots.
+-- Caller: overview.PostgresOverview.
+SELECT name, seconds, bytes FROM (
+    SELECT coalesce(nullif(application_name, ''), 'a session') || ', pid ' || pid AS name,
+        extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds, 0::bigint AS bytes
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xmin IS NOT NULL AND xact_start IS NOT NULL
+        AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'
+    UNION ALL
+    SELECT 'the prepared transaction ' || gid, extract(epoch FROM clock_timestamp() - prepared)::float8, 0
+    FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL
+    SELECT 'the replication slot ' || slot_name, 0, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint
+    FROM pg_replication_slots
+) h ORDER BY seconds DESC, bytes DESC, name LIMIT 20;
