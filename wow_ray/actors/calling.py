@@ -27,6 +27,7 @@ from wow_ray.handlers.resources import Resources
 from wow_ray.handlers.specs import GroupSpec, HandlerSpec
 from wow_ray.policy.classify import control_flow
 from wow_ray.policy.retry_after import retry_after_of
+from wow_ray.raised import attributes_of
 from wow_ray.runtime.decoding import decode, event_of, state_event_of
 from wow_ray.runtime.verdicts import Verdicts
 
@@ -180,7 +181,8 @@ async def _to_its_end(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - 
 
 def _codes(error: BaseException) -> tuple[object, object]:
     """Give what an error of a database driver has as its SQLSTATE, by either name."""
-    return vars(error).get("sqlstate", getattr(type(error), "sqlstate", None)), vars(error).get("pgcode")
+    own = attributes_of(error)
+    return own.get("sqlstate", getattr(type(error), "sqlstate", None)), own.get("pgcode")
 
 
 def _never(error: BaseException) -> bool:  # noqa: ARG001 - how retries are spread is the partition's to say

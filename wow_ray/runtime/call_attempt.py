@@ -127,7 +127,7 @@ class CallAttempt:
                     DefinitionError("a plain function returned a coroutine; declare it `async def`", "WOW-ASYNC")
                 )
             return Returned(value)
-        return Stopped() if self._stopped and isinstance(error, asyncio.CancelledError) else Raised(error)
+        return Stopped() if self._stopped and issubclass(type(error), asyncio.CancelledError) else Raised(error)
 
     def _late(self) -> None:
         if self._task is not None and not self._task.done():

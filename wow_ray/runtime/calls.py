@@ -96,7 +96,7 @@ class Calls:
         if call.timed_out or call.interrupted:
             while task.cancelling():
                 task.uncancel()
-        elif isinstance(error, asyncio.CancelledError) and task.cancelling():
+        elif error is not None and issubclass(type(error), asyncio.CancelledError) and task.cancelling():
             raise error
         _ended(call)
         if call.interrupted and error is not None:
