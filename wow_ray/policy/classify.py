@@ -30,6 +30,9 @@ Judgement = Generator[Question, Category | None, "Classified"]
 _CONTROL = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _UNLISTABLE = (*_CONTROL, CancelledError)
 
+_LEAVES = 1_000
+"""How many errors of a group are judged: each may have everybody asked, on the loop that everybody is handled on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lists:
@@ -239,7 +242,7 @@ class _Judge:
         """Judge a group by its leaves (K4): any unrecoverable one decides, else all must be systemic, or backpressure.
 
         Else it is recoverable: by default, unless somebody called every single leaf so. A list entry that is itself
-        a class of groups was meant for them and comes first.
+        a class of groups was meant for them and comes first. Of very many leaves the first thousand speak for all.
         """
         entry = self.entry(group)
         if entry is not None and issubclass(entry, BaseExceptionGroup):
@@ -248,7 +251,7 @@ class _Judge:
             return _NOBODY
         self.open.add(id(group))
         verdicts: list[Ranked] = []
-        for leaf in leaves(group):
+        for leaf in leaves(group)[:_LEAVES]:
             verdict = yield from self.verdict(leaf)
             verdicts.append(verdict)
         self.open.discard(id(group))
