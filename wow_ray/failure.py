@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 
+from wow_ray.raised import attributes_of, cause_of, context_of, members_of, named, traceback_of
 from wow_ray.redaction import safe, visible
 
 LIMIT = 16_384
@@ -66,7 +67,7 @@ class Failure:
         Secrets are hidden before anything is cut; message and traceback keep head and tail. Cheap for messages of
         many megabytes and tracebacks of thousands of frames: what will not be kept is not looked at.
         """
-        if isinstance(carried := vars(error).get(CARRIED), cls):
+        if isinstance(carried := attributes_of(error).get(CARRIED), cls):
             return replace(carried, category=category, source=source)
         error = unwrapped(error)
         kind, source = _cut(visible(_type_name(error)), _TYPE), _cut(visible(source), _SOURCE)
@@ -96,7 +97,7 @@ def fingerprint(error: BaseException) -> str:
     """
     error = unwrapped(error)
     own = last = None
-    step = error.__traceback__
+    step = traceback_of(error)
     while step is not None:
         last = step.tb_frame
         if _is_application(last.f_code.co_filename):
@@ -121,8 +122,7 @@ def unwrapped(error: BaseException) -> BaseException:
     for _ in range(LINKS):
         if not is_wrapper(type(error)):
             break
-        inner = getattr(error, "cause", None)
-        inner = inner if isinstance(inner, BaseException) else error.__cause__
+        inner = _carried_by(error)
         if inner is None:
             break
         error = inner
@@ -139,14 +139,24 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             return
         seen.add(id(link))
         yield link
-        link = link.__cause__
+        link = cause_of(link)
 
 
 def is_wrapper(cls: type[BaseException]) -> bool:
     """Whether errors of the class only carry another one; see `unwrapped`."""
-    if getattr(cls, "__wow_wrapper__", False):
+    if getattr(cls, "__wow_wrapper__", False) is True:
         return True
-    return any(base.__name__ == "RayTaskError" and base.__module__.startswith("ray.") for base in cls.__mro__)
+    return any(base.__name__ == "RayTaskError" and named(base)[0].startswith("ray.") for base in cls.__mro__)
+
+
+def _carried_by(wrapper: BaseException) -> BaseException | None:
+    """Answer what a wrapper carries, if anything."""
+    try:
+        inner = getattr(wrapper, "cause", None)
+        carries = isinstance(inner, BaseException)
+    except BaseException:  # noqa: BLE001 - foreign code, as it may be in any error
+        carries = False
+    return inner if carries else cause_of(wrapper)
 
 
 _INSTALLED = [sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -161,8 +171,8 @@ def _is_application(filename: str) -> bool:
 
 
 def _type_name(error: BaseException) -> str:
-    cls = type(error)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    module, name = named(type(error))
+    return name if module in {"builtins", ""} else f"{module}.{name}"
 
 
 def _message(error: BaseException) -> str:
@@ -199,21 +209,19 @@ def _traceback(error: BaseException, message: str) -> str:
     while link is not None and len(seen) < LINKS and id(link) not in seen:
         seen.add(id(link))
         parts.append(_one(link, message if link is error else _cut(_message(link), _MESSAGE)) + joint)
-        if link.__cause__ is not None:
-            link, joint = unwrapped(link.__cause__), _BECAUSE
-        else:
-            link, joint = None if link.__suppress_context__ else link.__context__, _MEANWHILE
+        cause = cause_of(link)
+        link, joint = (context_of(link), _MEANWHILE) if cause is None else (unwrapped(cause), _BECAUSE)
     return "".join(reversed(parts))
 
 
 def _one(error: BaseException, message: str) -> str:
     """Write one error of a chain: frames, then type and text, then notes, then the errors of a group by one line."""
-    lines = list(_frames(error.__traceback__))
+    lines = list(_frames(traceback_of(error)))
     lines.append(f"{visible(_type_name(error))}: {message}")
-    notes = getattr(error, "__notes__", None)
+    notes = attributes_of(error).get("__notes__")
     shown = [note for note in notes if isinstance(note, str)][:_NOTES] if isinstance(notes, list) else []
     lines.extend(_cut(safe(note), _MESSAGE // 4) for note in shown)
-    leaves = error.exceptions[:_LEAVES] if isinstance(error, BaseExceptionGroup) else ()
+    leaves = (members_of(error) or ())[:_LEAVES]
     lines.extend(
         f"  | {visible(_type_name(leaf))}: {_cut(_message(leaf), _MESSAGE // 4)}" for leaf in map(unwrapped, leaves)
     )
@@ -235,9 +243,17 @@ def _frames(step: TracebackType | None) -> Iterator[str]:
                 yield f"  … {left:,} frames left out …"
             continue
         code = at.tb_frame.f_code
-        source = linecache.getline(code.co_filename, at.tb_lineno, at.tb_frame.f_globals)
+        source = _source_line(code.co_filename, at)
         frame = _frame if len(source) <= _LINE else _frame.__wrapped__
         yield frame(code.co_filename, at.tb_lineno, code.co_name, source)
+
+
+def _source_line(file: str, at: TracebackType) -> str:
+    """Look a line of source up; of files that are not on the disk their loader is asked, which may be anybody's."""
+    try:
+        return linecache.getline(file, at.tb_lineno, at.tb_frame.f_globals)
+    except Exception:  # noqa: BLE001 - a traceback without sources still says where
+        return ""
 
 
 @lru_cache(maxsize=2_048)

@@ -176,6 +176,14 @@ def test_an_unknown_name_in_the_environment_stops_the_start() -> None:
     assert load(None, None, ignored) == Settings()
 
 
+@pytest.mark.parametrize("name", ["FUNCTIONS", "NOTICES__SUBSCRIPTIONS", "REDACTION__KEYS", "REDACTION__PREFIXES"])
+def test_what_is_several_values_and_no_json_stops_the_start_by_its_name(name: str) -> None:
+    """C4: by the variable's own name, whatever else is there; its value, which may be secret, is not shown."""
+    with pytest.raises(errors.SettingsError, match=f"WOW-SETTINGS WOW_RAY_{name} is no JSON") as caught:
+        load(None, None, {"WOW_RAY_PARTITIONS": "2", f"WOW_RAY_{name}": "iban"})
+    assert "iban" not in str(caught.value)
+
+
 def test_a_section_in_the_environment_may_be_one_json_object() -> None:
     """Whole or in parts; the parts win."""
     environ = {

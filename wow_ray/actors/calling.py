@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
 from inspect import iscoroutine
 from typing import Any
 
@@ -27,7 +28,9 @@ from wow_ray.handlers.resources import Resources
 from wow_ray.handlers.specs import GroupSpec, HandlerSpec
 from wow_ray.policy.classify import control_flow
 from wow_ray.policy.retry_after import retry_after_of
+from wow_ray.raised import attributes_of
 from wow_ray.runtime.decoding import decode, event_of, state_event_of
+from wow_ray.runtime.threads import on_this_thread
 from wow_ray.runtime.verdicts import Verdicts
 
 log = logging.getLogger("wow_ray.actors")
@@ -132,10 +135,10 @@ class CallActor:
         """Call the handler and answer what it raised: `SystemExit` raised on would end the loop, not the process."""
         try:
             arguments = self._arguments(group, handler, told)
-            function = getattr(self._instance, handler.function)
+            function = partial(getattr(self._instance, handler.function), *arguments)
             if not handler.blocking:
-                await function(*arguments)
-            elif iscoroutine(result := await _to_its_end(asyncio.to_thread(function, *arguments))):
+                await function()
+            elif iscoroutine(result := await _to_its_end(asyncio.to_thread(on_this_thread, function))):
                 result.close()
                 text = f"{handler.subscription} is a plain function that returned a coroutine; declare it `async def`"
                 return DefinitionError(text, "WOW-ASYNC")
@@ -180,7 +183,8 @@ async def _to_its_end(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - 
 
 def _codes(error: BaseException) -> tuple[object, object]:
     """Give what an error of a database driver has as its SQLSTATE, by either name."""
-    return vars(error).get("sqlstate", getattr(type(error), "sqlstate", None)), vars(error).get("pgcode")
+    own = attributes_of(error)
+    return own.get("sqlstate", getattr(type(error), "sqlstate", None)), own.get("pgcode")
 
 
 def _never(error: BaseException) -> bool:  # noqa: ARG001 - how retries are spread is the partition's to say

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from wow_ray.failure import Category
+from wow_ray.raised import named
 
 Meanings = Mapping[str, Category | None]
 """What classes mean, by `package.Class`, wherever in the package they are; `None` = nobody can tell from the class."""
@@ -31,4 +32,4 @@ def is_class(cls: type[BaseException], *names: str) -> bool:
 @lru_cache(maxsize=1_024)
 def _names(classes: tuple[type[Any], ...]) -> dict[str, None]:
     """Give the names of classes, in order."""
-    return dict.fromkeys(f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in classes)
+    return dict.fromkeys(f"{named(cls)[0].partition('.')[0]}.{cls.__name__}" for cls in classes)

@@ -12,6 +12,7 @@ from wow_ray.adapters.redis import errors as redis_errors
 from wow_ray.failure import causes
 from wow_ray.policy.classifiers import Foreign, Module
 from wow_ray.policy.classify import leaves
+from wow_ray.raised import members_of
 
 __all__ = ["MODULES", "modules", "wants_jitter"]
 
@@ -46,7 +47,7 @@ def _apart(error: BaseException) -> Iterator[BaseException]:
     """Give the error, and the leaves of each group in its chain."""
     yield error
     for link in causes(error):
-        if isinstance(link, BaseExceptionGroup):
+        if members_of(link) is not None:
             yield from leaves(link)[:_LEAVES]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from wow_ray.failure import is_wrapper
+from wow_ray.raised import attributes_of, cause_of
 
 MOST = 1_024
 """How many classes are remembered; programs that make classes as they go begin anew then."""
@@ -58,7 +59,7 @@ class ByClass:
             if len(self._known) >= MOST:
                 self._known.clear()
             settled = self._known[cls] = self._settled(cls)
-        return settled and error.__cause__ is None and self._attributes.isdisjoint(error.__dict__)
+        return settled and cause_of(error) is None and self._attributes.isdisjoint(attributes_of(error))
 
     def _settled(self, cls: type[BaseException]) -> bool:
         """Whether errors of the class have what is looked at, if at all, in their own `__dict__`."""

@@ -17,8 +17,9 @@ from inspect import iscoroutine
 from typing import NamedTuple
 
 from wow_ray.errors import DefinitionError, UnrecoverableHandlingError
-from wow_ray.failure import Category, causes, unwrapped
+from wow_ray.failure import LINKS, Category, causes, unwrapped
 from wow_ray.policy.classifiers import AnyClassifier, Foreign, Question, name_of
+from wow_ray.raised import members_of
 
 Errors = tuple[type[BaseException], ...]
 Asked = AnyClassifier | Foreign
@@ -28,6 +29,9 @@ Judgement = Generator[Question, Category | None, "Classified"]
 
 _CONTROL = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _UNLISTABLE = (*_CONTROL, CancelledError)
+
+_LEAVES = 1_000
+"""How many errors of a group are judged: each may have everybody asked, on the loop that everybody is handled on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def opinion(question: Question, subscription: str, broken: Broken) -> Category |
     """Ask one classifier here and now; one that raises or answers nonsense has no opinion, and `broken` is told."""
     try:
         return checked(question.classifier(question.error, subscription))
-    except (KeyboardInterrupt, SystemExit):
+    except KeyboardInterrupt:
         raise
     except BaseException as problem:  # noqa: BLE001 - a classifier never stops the loop (K8)
         broken(question.classifier, problem)
@@ -135,9 +139,17 @@ def control_flow(error: BaseException) -> bool:
 
     A group counts when one of its leaves does. A cancellation is not among them: who asked for it decides.
     """
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(_CONTROL) is not None
-    return isinstance(error, _CONTROL)
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        error = waiting.pop()
+        if issubclass(type(error), _CONTROL):
+            return True
+        members = members_of(error)
+        if members is not None and id(error) not in seen:
+            seen.add(id(error))
+            waiting.extend(members)
+    return False
 
 
 def checked_list(entries: object, which: str, where: str) -> Errors:
@@ -166,16 +178,22 @@ def checked_list(entries: object, which: str, where: str) -> Errors:
     return tuple(found)
 
 
-def leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    """List the errors in a group that are no groups themselves, in order, those of nested groups in their place."""
+def leaves(group: BaseException) -> list[BaseException]:
+    """List the errors in a group that are no groups themselves, in order, those of nested groups in their place.
+
+    A group met again is not opened again: few groups can hold each other on very many ways.
+    """
     found: list[BaseException] = []
     waiting: list[BaseException] = [group]
+    seen: set[int] = set()
     while waiting:
         error = unwrapped(waiting.pop())
-        if isinstance(error, BaseExceptionGroup):
-            waiting.extend(reversed(error.exceptions))
-        else:
+        members = members_of(error)
+        if members is None:
             found.append(error)
+        elif id(error) not in seen:
+            seen.add(id(error))
+            waiting.extend(reversed(members))
     return found
 
 
@@ -196,14 +214,15 @@ class _Judge:
     def __init__(self, lists: Lists, application: Sequence[Asked], modules: Sequence[Asked]) -> None:
         self.table = _table(lists)
         self.sources = ((1, "classifier", application), (2, "module", modules))
-        self.open: set[int] = set()  # groups being judged: one met again among its own causes has no opinion
+        # Groups being judged: one met again among its own causes, or too deep in them, has no opinion.
+        self.open: set[int] = set()
 
     def verdict(self, error: BaseException) -> _Asking:
         """Ask each source about the error, then along its causes; a group among them is judged as a whole."""
         chain: list[tuple[BaseException, Ranked | None]] = []
         for link in causes(error):
             judged: Ranked | None = None
-            if isinstance(link, BaseExceptionGroup):
+            if members_of(link) is not None:
                 judged = yield from self.of_group(link)
                 if judged[0] == 0:
                     return judged
@@ -219,20 +238,20 @@ class _Judge:
                     return rank, found
         return _NOBODY
 
-    def of_group(self, group: BaseExceptionGroup[BaseException]) -> _Asking:
+    def of_group(self, group: BaseException) -> _Asking:
         """Judge a group by its leaves (K4): any unrecoverable one decides, else all must be systemic, or backpressure.
 
         Else it is recoverable: by default, unless somebody called every single leaf so. A list entry that is itself
-        a class of groups was meant for them and comes first.
+        a class of groups was meant for them and comes first. Of very many leaves the first thousand speak for all.
         """
         entry = self.entry(group)
         if entry is not None and issubclass(entry, BaseExceptionGroup):
             return 0, Classified(self.table[entry], "list")
-        if id(group) in self.open:
+        if id(group) in self.open or len(self.open) >= LINKS:
             return _NOBODY
         self.open.add(id(group))
         verdicts: list[Ranked] = []
-        for leaf in leaves(group):
+        for leaf in leaves(group)[:_LEAVES]:
             verdict = yield from self.verdict(leaf)
             verdicts.append(verdict)
         self.open.discard(id(group))

@@ -52,8 +52,9 @@ def retry_after_of(error: BaseException, now: datetime, cap: float) -> float | N
     group's errors, the longest wait. Attributes that raise count as not there.
     """
     for link in causes(error):
-        asked = leaves(link)[:_LEAVES] if isinstance(link, BaseExceptionGroup) else [link]
-        found = max((wish for leaf in asked if (wish := _wish(leaf, now, cap)) is not None), default=None)
+        found = max(
+            (wish for leaf in leaves(link)[:_LEAVES] if (wish := _wish(leaf, now, cap)) is not None), default=None
+        )
         if found is not None:
             return found
     return None
@@ -93,7 +94,7 @@ def _understood(value: object, now: datetime, cap: float) -> float | None:
     """Read a foreign value, whose time zone or arithmetic may raise."""
     try:
         return retry_after(value, now, cap)
-    except Exception:  # noqa: BLE001 - foreign code, asked for a hint only
+    except (Exception, SystemExit):  # noqa: BLE001 - foreign code, asked for a hint only
         return None
 
 
@@ -108,7 +109,7 @@ def _attribute(owner: object, name: str) -> object:
     """Read an attribute of something foreign; `None` when it is missing or its code raises."""
     try:
         return getattr(owner, name, None)
-    except Exception:  # noqa: BLE001 - foreign code, asked for a hint only
+    except (Exception, SystemExit):  # noqa: BLE001 - foreign code, asked for a hint only
         return None
 
 
@@ -121,6 +122,6 @@ def header(headers: Any) -> object:  # noqa: ANN401 - foreign, of any shape
             plain = name.decode("latin-1") if isinstance(name, bytes) else str(name)
             if plain.lower().replace("_", "-") == "retry-after":
                 return cast("object", value)
-    except Exception:  # noqa: BLE001 - foreign code, asked for a hint only
+    except (Exception, SystemExit):  # noqa: BLE001 - foreign code, asked for a hint only
         return None
     return None

@@ -18,7 +18,7 @@ from wow_ray.policy.classifiers import Foreign
 from wow_ray.policy.classify import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from wow_ray.failure import Category
     from wow_ray.policy.classifiers import Question
@@ -72,7 +72,7 @@ class Asking:
                 if id(classifier) in self._hung:
                     return None
                 return checked(await self._in_thread(question, subscription, room))
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as problem:
             if isinstance(problem, asyncio.CancelledError) and _cancelled_here():
@@ -170,11 +170,13 @@ def waits(classifier: Asked) -> bool:
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
-def _awaited(classifier: Asked, error: BaseException, subscription: str) -> Coroutine[Any, Any, object]:
-    """Give the coroutine that waits for an opinion."""
+async def _awaited(classifier: Asked, error: BaseException, subscription: str) -> object:
+    """Wait for an opinion; `SystemExit` out of a task would end the loop, so it becomes an error like any."""
     answer: Any = classifier(error, subscription)
-    coroutine: Coroutine[Any, Any, object] = answer
-    return coroutine
+    try:
+        return await answer
+    except SystemExit as left:
+        raise RuntimeError("the classifier raised SystemExit") from left
 
 
 def _settle(future: asyncio.Future[object], result: object, error: BaseException | None) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from wow_ray.errors import DefinitionError
 from wow_ray.runtime.calls import late
 from wow_ray.runtime.deadlines import GRACE
+from wow_ray.runtime.threads import on_this_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ class CallAttempt:
         if is_async:
             self._task = loop.create_task(_awaited(call), context=variables)
         else:
-            self._task = loop.run_in_executor(self._threads, variables.run, _on_this_thread, call)
+            self._task = loop.run_in_executor(self._threads, variables.run, on_this_thread, call)
         self._end = loop.create_future()
         self._task.add_done_callback(self._over)
         self._timer = self._clock.call_at(started + limit, self._late)
@@ -127,7 +128,7 @@ class CallAttempt:
                     DefinitionError("a plain function returned a coroutine; declare it `async def`", "WOW-ASYNC")
                 )
             return Returned(value)
-        return Stopped() if self._stopped and isinstance(error, asyncio.CancelledError) else Raised(error)
+        return Stopped() if self._stopped and issubclass(type(error), asyncio.CancelledError) else Raised(error)
 
     def _late(self) -> None:
         if self._task is not None and not self._task.done():
@@ -153,14 +154,6 @@ def fresh_base() -> Context:
 
 async def _awaited(call: Callable[[], Any]) -> object:
     return await call()
-
-
-def _on_this_thread(call: Callable[[], Any]) -> object:
-    """Call; `StopIteration`, which no future can carry, becomes what a coroutine makes of it."""
-    try:
-        return call()
-    except StopIteration as error:
-        raise RuntimeError("the function raised StopIteration") from error
 
 
 def _seen(task: asyncio.Future[Any]) -> None:

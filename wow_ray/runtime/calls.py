@@ -17,6 +17,7 @@ from wow_ray.errors import DefinitionError
 from wow_ray.policy.classify import control_flow
 from wow_ray.runtime.deadlines import Call
 from wow_ray.runtime.stepping import Suspended
+from wow_ray.runtime.threads import on_this_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +97,7 @@ class Calls:
         if call.timed_out or call.interrupted:
             while task.cancelling():
                 task.uncancel()
-        elif isinstance(error, asyncio.CancelledError) and task.cancelling():
+        elif error is not None and issubclass(type(error), asyncio.CancelledError) and task.cancelling():
             raise error
         _ended(call)
         if call.interrupted and error is not None:
@@ -111,7 +112,7 @@ class Calls:
         lane, handler = attempt.lane, attempt.handler
         call = Call(lane, attempt.cell, self._clock.monotonic() + attempt.limit, attempt.task, blocking=True)
         due = call.deadline
-        run = partial(self.fresh_context().run, _on_this_thread, partial(handler.function, *arguments))
+        run = partial(self.fresh_context().run, on_this_thread, partial(handler.function, *arguments))
         future = asyncio.get_running_loop().run_in_executor(self._threads, run)
         self._deadlines.watch(call)
         self._suspending()
@@ -135,14 +136,6 @@ class Calls:
             text = f"{handler.subscription} is a plain function that returned a coroutine; declare it `async def`"
             return DefinitionError(text, "WOW-ASYNC")
         return _as_late(attempt, error) if self._clock.monotonic() >= due else error
-
-
-def _on_this_thread(function: Callable[[], Any]) -> object:
-    """Call a blocking handler; `StopIteration`, which no future can carry, becomes what a coroutine makes of it."""
-    try:
-        return function()
-    except StopIteration as error:
-        raise RuntimeError("the handler raised StopIteration") from error
 
 
 def late(limit: float) -> TimeoutError:

@@ -6,7 +6,7 @@ classified where it was raised: an exception may not survive the trip, and a cla
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from wow_ray.failure import CARRIED, Failure
 
@@ -40,6 +40,11 @@ class FailedElsewhereError(Exception):
     def __str__(self) -> str:
         """Read as the error there."""
         return f"{self.failure.type}: {self.failure.message}"
+
+
+def failed_elsewhere(error: BaseException) -> FailedElsewhereError | None:
+    """Answer the error if it comes from another process, else `None`; asks nothing of an author's error."""
+    return cast("FailedElsewhereError", error) if issubclass(type(error), FailedElsewhereError) else None
 
 
 class FunctionElsewhere(Protocol):

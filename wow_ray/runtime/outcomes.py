@@ -14,7 +14,7 @@ from wow_ray.policy.classify import Classified
 from wow_ray.policy.decide import Decision, Park, Pause, Retry, SlowDown, decide
 from wow_ray.policy.parked import Reason
 from wow_ray.policy.retry_after import retry_after_of
-from wow_ray.runtime.elsewhere import DEATHS, FailedElsewhereError
+from wow_ray.runtime.elsewhere import DEATHS, failed_elsewhere
 from wow_ray.runtime.lane import NOTHING_SPENT, Status
 
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ class Settling:
         asked = self._asked(error, handler, judged.classified)
         jittered = self._verdicts.wants_jitter(error)
         decision = decide(judged.classified, lane.spent, handler.limits, now, self._dice(), asked, jittered=jittered)
-        if isinstance(error, FailedElsewhereError) and error.deaths >= DEATHS:
+        there = failed_elsewhere(error)
+        if there is not None and there.deaths >= DEATHS:
             return Park(Reason.CRASHED_WORKER, decision.spent)
         for_good = isinstance(decision, Park) and decision.reason is Reason.UNRECOVERABLE
         if for_good or (judged.charged and not probed):

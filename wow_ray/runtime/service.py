@@ -248,9 +248,9 @@ class Service:
                     return
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the service
+        except BaseException as error:
             if not self._ended.done():
-                log.critical("%s is over: %s", name, error)
+                log.critical("%s is over: %s", name, error, exc_info=error)
                 self._ended.set_exception(error)
 
     async def _again(self, name: str, share: Sequence[int]) -> Partition:

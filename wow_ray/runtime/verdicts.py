@@ -9,7 +9,7 @@ from wow_ray.policy.by_class import MOST, ByClass
 from wow_ray.policy.classifiers import Foreign, Module, name_of
 from wow_ray.policy.classify import Classified, classify, judgement, opinion
 from wow_ray.runtime.asking import Asking, Room
-from wow_ray.runtime.elsewhere import FailedElsewhereError
+from wow_ray.runtime.elsewhere import failed_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,8 +84,8 @@ class Verdicts:
 
         Calls every classifier here and now, which is for where none needs to be waited for.
         """
-        if isinstance(error, FailedElsewhereError):
-            return Classified(error.failure.category, error.failure.source)
+        if (there := failed_elsewhere(error)) is not None:
+            return Classified(there.failure.category, there.failure.source)
         if self._by_class is None or not self._by_class.settles(error):
             return self._judged(error, handler)
         key = type(error), handler.lists
@@ -97,12 +97,19 @@ class Verdicts:
     def wants_jitter(self, error: BaseException) -> bool:
         """Tell whether retries are spread, because somebody else was in the way (H34)."""
         if self._by_class is None or not self._by_class.settles(error):
-            return self._wants_jitter(error)
+            return self._looked_at(error)
         cls = type(error)
         found = self._jittered.get(cls)
         if found is None:
-            found = _remembered(self._jittered, cls, self._wants_jitter(error))
+            found = _remembered(self._jittered, cls, self._looked_at(error))
         return found
+
+    def _looked_at(self, error: BaseException) -> bool:
+        """Ask whether retries are spread; looking at an error runs its own code, which may raise anything."""
+        try:
+            return self._wants_jitter(error)
+        except (Exception, SystemExit):  # noqa: BLE001 - such an error is no contention, and no reason to end
+            return False
 
     def _judged(self, error: BaseException, handler: Listing) -> Classified:
         return classify(error, handler.subscription, handler.lists, self.application, self.modules, self._broken)
@@ -112,7 +119,7 @@ class Verdicts:
 
         Waits for nothing when a list decides, or where no classifier needs it.
         """
-        if isinstance(error, FailedElsewhereError) or not self.needs_wait:
+        if failed_elsewhere(error) is not None or not self.needs_wait:
             return self.of(error, handler)
         questions = judgement(error, handler.lists, self.application, self.modules)
         rooms: dict[int, Room] = {}

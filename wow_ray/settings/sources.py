@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import EnvSettingsSource
+from pydantic_settings import SettingsError as UnreadableError
 
 from wow_ray.durations import seconds
 from wow_ray.errors import SettingsError
@@ -100,8 +101,17 @@ def _from_environment(environ: Mapping[str, str]) -> Raw:
             raise SettingsError(f"{name} is no setting{nearest(name, _NAMES)}")
         if name in _SECTIONS and not _is_object(ours[name]):
             raise SettingsError(f"{name} is a section: in the environment it is one JSON object, {{...}}")
+    for name, value in ours.items():
+        try:
+            _read({name: value})
+        except UnreadableError:
+            raise SettingsError(f'{name} is no JSON; several values are one list or object, as in ["…"]') from None
+    return _read(ours)
+
+
+def _read(variables: Mapping[str, str]) -> Raw:
     source = EnvSettingsSource(Settings)
-    source.env_vars = {name.lower(): value for name, value in ours.items()}
+    source.env_vars = {name.lower(): value for name, value in variables.items()}
     return source()
 
 

@@ -376,3 +376,27 @@ async def test_a_call_that_waits_for_its_process_does_not_begin_once_its_group_i
         await fleet.actors["shop-0"].wake()
         await desk.clock.advance(20)
         assert sorted(desk.done) == [(each, 1) for each in ids]
+
+
+async def test_a_blocking_handler_that_raises_stop_iteration_has_failed_and_ended() -> None:
+    """K5, B4: no future can carry `StopIteration`; the call would hang until its process is ended."""
+    plain = App("shop")
+
+    @plain.reactor(isolation="actor", start="beginning")
+    class Plain:
+        def __init__(self, desk: Desk) -> None:
+            self.desk = desk
+
+        @on_event
+        def on_paid(self, event: Event[Paid], ctx: ReactContext) -> None:
+            next(iter((event, ctx)[2:]))
+
+    actor = CallActor(LocalSite(plain, Desk()), "Plain")
+    assert await actor.ready() == ""
+    row = (0, 1, "order", "A", 1, 1, "order_paid", 1, None, None, '{"cents": 1}', None, START)
+    calling = asyncio.ensure_future(actor.call(1, Told("Plain.on_paid", row, None, "key", 1)))
+    await until(calling.done, "the end of the call", seconds=5)
+    await actor.close()
+    reply = calling.result()
+    assert reply is not None
+    assert (reply.failure.type, "StopIteration" in reply.failure.message) == ("RuntimeError", True)

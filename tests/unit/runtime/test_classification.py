@@ -144,14 +144,20 @@ async def test_a_classifier_that_raises_has_no_opinion_and_is_reported_once(capl
     def nonsense(error: BaseException, subscription: str) -> Any:  # noqa: ANN401 - what is wrong with it
         return f"systemic: {error} {subscription}"
 
+    def leaving(error: BaseException, subscription: str) -> Category | None:
+        raise SystemExit(f"{error} {subscription}")
+
+    async def leaving_later(error: BaseException, subscription: str) -> Category | None:
+        raise SystemExit(f"{error} {subscription}")
+
     desk = Desk()
     desk.next("A", Unlisted(), Unlisted(), Unlisted())
-    async with scenario(listing(classifiers=(broken, nonsense)), desk) as running:
+    async with scenario(listing(classifiers=(broken, nonsense, leaving, leaving_later)), desk) as running:
         await paid(running, "A")
         await running.advance("1m")
     assert desk.waits("A") == [0.1, 0.2, 0.4]
     reports = [record for record in caplog.records if record.levelno >= logging.ERROR]
-    assert len(reports) == 2
+    assert len(reports) == 4
 
 
 async def test_causes_are_looked_at_but_contexts_are_not() -> None:
