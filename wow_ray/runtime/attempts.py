@@ -142,7 +142,7 @@ class Attempts:
             ended = self.rush.call(lane, cell, handler)
             if ended is None and self._clock.monotonic() - began > handler.timeout:
                 return late(handler.timeout)
-        if isinstance(ended, Suspended):
+        if type(ended) is Suspended:  # an error that is asked what it is may raise
             return await self._calls.watched(Attempt(lane, cell, handler, task), ended)
         return ended
 

@@ -80,7 +80,10 @@ class Calls:
         return await self.watched(attempt, Suspended(coroutine, variables, waits_for))
 
     async def watched(self, attempt: Attempt, suspended: Suspended) -> BaseException | None:
-        """Await a suspended call under its deadline."""
+        """Await a suspended call under its deadline.
+
+        A cancellation that is not ours fails the attempt, also one of this very task (K5): `Workers` ends that task.
+        """
         task = attempt.task
         call = Call(attempt.lane, attempt.cell, self._clock.monotonic() + attempt.limit, task, blocking=False)
         self._deadlines.watch(call)
@@ -97,8 +100,6 @@ class Calls:
         if call.timed_out or call.interrupted:
             while task.cancelling():
                 task.uncancel()
-        elif error is not None and issubclass(type(error), asyncio.CancelledError) and task.cancelling():
-            raise error
         _ended(call)
         if call.interrupted and error is not None:
             raise Interrupted

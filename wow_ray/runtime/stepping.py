@@ -8,13 +8,14 @@ the handler waits for to the worker's task (H31).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator
     from contextvars import Context
 
 
+@final
 class Suspended:
     """The rest of a coroutine that has suspended once, to be awaited by the worker."""
 

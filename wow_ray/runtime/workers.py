@@ -2,8 +2,8 @@
 
 No task per event and none per aggregate. A worker whose handlers do not wait does everything alone; only when its
 call suspends while other lanes are ready is another one woken or started, up to the partition's concurrency. A worker
-whose call never ends is replaced (H25, B5). While a gate is closed (our store is away, the lease is not sure, the
-partition stops) no call begins.
+whose call never ends is replaced (H25, B5), and so is one that a handler has cancelled (K5). While a gate is closed
+(our store is away, the lease is not sure, the partition stops) no call begins.
 """
 
 from __future__ import annotations
@@ -139,11 +139,13 @@ class Workers:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if task.cancelled() or self.failed.done():
+        if self.failed.done():
             return
-        error = task.exception()
+        error = None if task.cancelled() else task.exception()
         if error is not None:
             self.failed.set_exception(error)
+        else:
+            self.others()
 
     def _take(self) -> Lane | None:
         groups = self._groups
@@ -214,8 +216,13 @@ class Workers:
                 continue
             rest, taken = quick(lane, ROUND - self._taken, slice_ends)
             self._took(taken)
+            if rest is not None and rest.ended is None and task.cancelling():
+                self.ready(rest)  # its call has not begun, and would be the one that is cancelled
+                return
             if rest is not None:
                 await self._run_whole(rest, task)
+            if task.cancelling():
+                return  # by a handler, or by whoever ends the loop
             if clock() >= slice_ends:
                 self._on_slice()
                 await asyncio.sleep(0)  # noqa: TID251 - one turn of the loop, no time

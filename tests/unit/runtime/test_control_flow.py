@@ -111,8 +111,45 @@ async def cancelled_task(event: Event[Any]) -> None:
     await task
 
 
+def own_task() -> asyncio.Task[Any]:
+    """Give the task that the handler is run by."""
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+async def cancels_itself(event: Event[Any]) -> None:
+    """Cancel the task it is run by, which is no task of its own, and wait."""
+    del event
+    own_task().cancel()
+    await asyncio.get_running_loop().create_future()
+
+
+async def cancelled_by_its_child(event: Event[Any]) -> None:
+    """Have something that it started cancel the task it is run by."""
+    del event
+    asyncio.get_running_loop().call_soon(own_task().cancel)
+    await asyncio.get_running_loop().create_future()
+
+
+async def cancels_itself_and_raises(event: Event[Any]) -> None:
+    """Cancel the task it is run by, and fail at once."""
+    del event
+    own_task().cancel()
+    raise ValueError("no")
+
+
 @pytest.mark.parametrize(
-    "step", [cancelled_inside, cancelled_task, asyncio.CancelledError()], ids=["future", "task", "raised"]
+    "step",
+    [
+        cancelled_inside,
+        cancelled_task,
+        asyncio.CancelledError(),
+        cancels_itself,
+        cancelled_by_its_child,
+        cancels_itself_and_raises,
+    ],
+    ids=["future", "task", "raised", "itself", "child", "itself at once"],
 )
 async def test_a_cancellation_from_what_the_handler_awaits_is_a_failed_attempt(
     step: Callable[[Event[Any]], Awaitable[object]] | BaseException,
@@ -126,6 +163,23 @@ async def test_a_cancellation_from_what_the_handler_awaits_is_a_failed_attempt(
         assert desk.waits("A") == [0.1, 0.2, 0.4, 0.8]
         assert await outline(running) == [("A", "parked", "budget_spent", 1)]
         assert desk.versions("B") == [1]
+
+
+async def test_a_handler_that_cancels_the_task_it_is_run_by_and_goes_on_has_done_its_work() -> None:
+    """K5: it ends well, and the aggregates whose turn is next feel nothing of it."""
+
+    async def cancels_and_returns(event: Event[Any]) -> None:
+        del event
+        own_task().cancel()
+
+    desk = Desk()
+    desk.always("A", cancels_and_returns)
+    async with scenario(app, desk) as running:
+        for _ in range(3):
+            await paid(running, "A", "B", "C")
+        await running.advance("1m")
+        assert await running.rows() == []
+        assert [desk.versions(each) for each in "ABC"] == [[1, 2, 3]] * 3
 
 
 @pytest.mark.parametrize("wait", [False, True])
