@@ -140,7 +140,7 @@ def test_an_exit_deep_in_a_group_is_found() -> None:
     assert control_flow(error)
 
 
-@pytest.mark.parametrize("odd", [odd for odd in ODD if odd != "Locked"])
+@pytest.mark.parametrize("odd", list(ODD))
 async def test_such_an_error_parks_its_aggregate_and_nobody_else_notices(odd: str) -> None:
     """P1, S71: it is charged, retried and parked like any other; the partition lives on."""
     desk = Desk()
