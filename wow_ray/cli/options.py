@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from wow_ray.cli.loading import load_app
+from wow_ray.cli.several import operations_of
 from wow_ray.cluster import Database, database_of, settings_of
 from wow_ray.errors import SettingsError
 from wow_ray.handlers.specs import AppSpec
@@ -28,7 +29,11 @@ AppOption = Annotated[
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="The app's context, in place of --app: imports nothing."),
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="A service of ops.services, or the app's context, in place of --app: imports nothing.",
+    ),
 ]
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", metavar="DIR", help="The folder of the private Postgres.", file_okay=False)
@@ -67,6 +72,9 @@ class Where:
             context = checked_name(self.context, "a context")
             settings = load(None, settings_file(self.settings, Path.cwd()), os.environ)
             spec = None
+            if context in settings.ops.services:
+                service = operations_of(settings, context)
+                context, settings = service.context, service.settings
         else:
             # What the app prints while it is imported is no result of this command.
             with contextlib.redirect_stdout(sys.stderr):

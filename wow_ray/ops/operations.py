@@ -135,7 +135,7 @@ class Operations:
                 for name, some in by_partition(snapshot, of_one).items()
             }
             live = live_group(group.name, heard, left)
-            found.append(replace(view, pauses=pauses_of(present, group.number), live=live))
+            found.append(replace(view, pauses=pauses_of(present, group.number), live=live, context=self.context))
         return tuple(found)
 
     async def subscription(self, name: str) -> GroupView:
@@ -236,5 +236,5 @@ class Operations:
             )
 
     async def _now_known(self) -> Known:
-        """Give the groups there are."""
-        return self._known or Known.of_store(await self._overview.groups())
+        """Give the groups there are, and whose they are."""
+        return replace(self._known or Known.of_store(await self._overview.groups()), context=self.context)

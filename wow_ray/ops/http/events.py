@@ -53,7 +53,7 @@ class Pulse:
             if now - self._at >= EVERY * 0.9:
                 status = (await within(operations.status())).to_json()
                 groups = [group.to_json() for group in await within(operations.subscriptions())]
-                self._seen, self._at = _named(status, groups), now
+                self._seen, self._at = named(status, groups), now
             return self._seen
 
 
@@ -82,7 +82,7 @@ async def told(door: Door, pulse: Pulse, row: str | None, last: str | None) -> A
             seen: str | None = await pulse.seen(operations)
             if row is not None:
                 found = (await within(operations.parked_row(row))).row
-                seen = None if seen is None else _named(seen, found.etag)
+                seen = None if seen is None else named(seen, found.etag)
         except WowError:
             seen = None
         if seen is not None and seen != last:
@@ -93,7 +93,7 @@ async def told(door: Door, pulse: Pulse, row: str | None, last: str | None) -> A
         await operations.clock.sleep(EVERY)
 
 
-def _named(*seen: object) -> str:
+def named(*seen: object) -> str:
     """Name what was seen; what only grows older is not looked at."""
     return blake2b(json.dumps(_lasting(plain(seen)), sort_keys=True).encode(), digest_size=12).hexdigest()
 

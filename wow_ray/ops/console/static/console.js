@@ -70,7 +70,7 @@
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
       const text = await answer.text();
       if (leaving) return;
-      if (answer.redirected && new URL(answer.url).pathname === "/login") { location.reload(); return; }
+      if (answer.redirected && new URL(answer.url).pathname.endsWith("/login")) { location.reload(); return; }
       if (!answer.ok) return;
       swap(new DOMParser().parseFromString(text, "text/html"));
       heard = Date.now();
