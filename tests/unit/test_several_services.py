@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ from wow_ray.errors import StoreUnavailableError
 from wow_ray.ops import Operations
 from wow_ray.ops.access import Access, Role, TokenSource, made_token
 from wow_ray.ops.http import api
+from wow_ray.ops.http.services import told as all_told
 from wow_ray.ops.http.several import Service, Several
 from wow_ray.testing import Scenario
 from wow_ray.testing.clock import VirtualClock, at_rest
@@ -27,8 +28,10 @@ from wow_ray.testing.scenario import Running
 
 BILLING = "/services/billing"
 SECRET = "hunter2hunter2"  # noqa: S105 - to look for
-PAGES = ("/", "/parked", "/parked?view=groups", "/subscriptions", f"/subscriptions/{GROUP}", "/partitions", "/audit")
-PAGES += ("/calls", "/notices", "/docs", "/help", "/nowhere")
+PAGES = (
+    *("/", "/parked", "/parked?view=groups", "/subscriptions", f"/subscriptions/{GROUP}", "/partitions", "/audit"),
+    *("/calls", "/notices", "/docs", "/help", "/nowhere"),
+)
 
 
 @dataclass
@@ -112,7 +115,7 @@ async def a_street(access: Access | None = None, others: Access | None = None) -
         await stack.enter_async_context(app.router.lifespan_context(app))
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            yield Street(*shops, app, client, clock)
+            yield Street(shops[0], shops[1], app, client, clock)
 
 
 @pytest.fixture
@@ -277,9 +280,8 @@ async def test_pages_over_all_services_hear_of_a_change_in_any(street: Street) -
     """SSE: the overview's own events, and those of one service which tell nothing of another."""
     told = street.app.state.directory
     lookouts = [told.lookouts[""], told.lookouts[BILLING]]
-    from wow_ray.ops.http.services import told as all_told  # noqa: PLC0415 - the generator behind the route
-
     heard = all_told(lookouts, street.clock, None)
+    assert isinstance(heard, AsyncGenerator)
     assert await anext(heard) == "retry: 2000\n\n"
     assert "event: changed" in await anext(heard)
     await street.billing.park("b-1")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from wow_ray.cli.loading import load_app
-from wow_ray.cli.several import operations_of
+from wow_ray.cli.stores import operations_of
 from wow_ray.cluster import Database, database_of, settings_of
 from wow_ray.errors import SettingsError
 from wow_ray.handlers.specs import AppSpec
@@ -66,6 +66,12 @@ class Where:
 
     def found(self) -> Found:
         """Find it; raises `ConfigurationError` for what is wrong, `NotConnectedError` when no store is found."""
+        context, settings, spec = self.read()
+        refuse_two_stores(settings, self.data_dir)
+        return Found(context, settings, spec, database_of(settings, context, self.data_dir))
+
+    def read(self) -> tuple[str, Settings, AppSpec | None]:
+        """Give the context, the settings and, when the app was imported, the app; raises as `found` does."""
         if self.app is not None and self.context is not None:
             raise SettingsError("--app and --context are both given; keep one", "WOW-USAGE")
         if self.context is not None:
@@ -82,8 +88,7 @@ class Where:
                 settings = settings_of(loaded.app, self.settings)
                 spec = loaded.app.resolved(settings)
             context = spec.context
-        refuse_two_stores(settings, self.data_dir)
-        return Found(context, settings, spec, database_of(settings, context, self.data_dir))
+        return context, settings, spec
 
 
 def named(target: str | None) -> str:

@@ -21,6 +21,7 @@ from wow_ray.cli.notices import notices
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
 from wow_ray.cli.scaling import scale
+from wow_ray.cli.services import services
 from wow_ray.cli.shown import console, document, harmless
 from wow_ray.cli.subscriptions import subscriptions
 from wow_ray.cli.token import token
@@ -42,6 +43,7 @@ program.command("up")(up)
 program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
+program.command("services")(services)
 program.command("token")(token)
 program.command("scale")(scale)
 program.add_typer(subscriptions, name="subscriptions")
