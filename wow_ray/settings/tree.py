@@ -188,7 +188,7 @@ class RetentionSettings(Section):
     """`retention`: for how long what is over is kept, `"forever"` = it is never deleted (H53). What waits always stays.
 
     `attempts` = the history of rows that have ended, `rows` = those rows, `audit` = what people asked for, `notices` =
-    facts and deliveries, `calls` = finished durable calls with their results.
+    facts and deliveries, `calls` = finished durable calls with their results, `samples` = what charts are drawn from.
     """
 
     attempts: Kept = 90 * DAY
@@ -196,6 +196,7 @@ class RetentionSettings(Section):
     audit: Kept = None
     notices: Kept = 30 * DAY
     calls: Kept = 7 * DAY
+    samples: Kept = 2 * DAY
 
 
 class Settings(BaseSettings):

@@ -182,6 +182,7 @@ SUBJECTS = (
     "plans",
     "reports",
     "retention",
+    "samples",
     "schema",
     "slots",
     "starts",
