@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from tests.browser.past import an_hour
 from tests.browser.world import World, a_browser, a_world, settings_in, trouble
 from wow_ray.adapters.embedded import EmbeddedPostgres
 from wow_ray.ops import Command, ParkedQuery
@@ -18,6 +19,7 @@ async def drawn(dsn: str) -> None:
     """Draw the overview, the groups of errors and one aggregate, in both sizes and both schemes."""
     async with a_world(dsn, settings_in("pictures")) as world, a_browser() as browser:
         await trouble(world)
+        await an_hour(dsn, "pictures")
         pages = await _pages(world)
         for size, (width, height) in SIZES.items():
             for scheme in ("light", "dark"):

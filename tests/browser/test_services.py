@@ -33,10 +33,10 @@ async def test_a_service_is_chosen_from_a_list_and_what_is_away_is_told(world: W
     """By mouse and by key, from one page to the same page of another; the overview hears of news by itself."""
     async with a_browser() as browser, a_page(browser, world) as page:
         await page.goto("/parked")
-        await page.locator("summary", has_text="Services").click()
+        await page.locator(".places summary", has_text="shop").click()
         await page.get_by_role("link", name="billing").click()
         await page.wait_for_url("**/services/billing/parked")
-        await expect(page.locator(".brand")).to_contain_text("billing")
+        await expect(page.locator(".places summary")).to_have_text("billing")
         await expect(page.locator("#live")).to_contain_text("Not running")
         await page.keyboard.press("o")
         await page.wait_for_url("**/services/billing/")

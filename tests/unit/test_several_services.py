@@ -135,7 +135,7 @@ async def test_each_service_is_at_an_address_of_its_own_and_the_home_where_it_al
         found[at] = {(row["context"], row["aggregate_id"]) for row in rows}
         assert (await street.seen(f"{at}/api/v1/overview")).json()["context"] == ("billing" if at else "shop")
         page = await street.seen(f"{at}/parked")
-        assert f"<b>{'billing' if at else 'shop'}</b>" in page.text
+        assert re.search(rf'<summary data-key="v"[^>]*>{"billing" if at else "shop"}</summary>', page.text)
         assert page.headers["x-wow-ray-service"] == ("billing" if at else "shop")
     assert found == {"": {("shop", "o-1")}, BILLING: {("billing", "b-1"), ("billing", "b-2")}}
     moved = await street.client.get("/services/shop/parked?state=parked&text=a%20b")
@@ -244,7 +244,7 @@ async def test_one_that_is_away_is_shown_so_with_why_and_the_others_answer(stree
     assert now["billing"]["parked"] is None
     assert now["billing"]["seen_at"] is not None
     text = (await street.seen("/services")).text
-    for said in ("billing: away: its store does not answer", "2 aggregates parked", 'href="/parked', "ValueError"):
+    for said in ("billing: away: it cannot be looked at", "2 aggregates parked", 'href="/parked', "ValueError"):
         assert said in text
     assert SECRET not in text
     assert SECRET not in str(now)
@@ -258,7 +258,7 @@ async def test_the_page_over_all_services_needs_not_even_the_store_of_the_home(s
     street.shop.away = StoreUnavailableError("the database shuts down")
     assert (await street.services())["shop"]["state"] == "away"
     text = (await street.seen("/services")).text
-    assert "shop: away: its store does not answer" in text
+    assert "shop: away: it cannot be looked at" in text
     assert f'href="{BILLING}/parked?state=parked&amp;view=groups"' in text
     assert "no carrier for b-1" in text
     assert (await street.client.get("/parked")).status_code == 503

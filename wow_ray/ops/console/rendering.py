@@ -20,6 +20,7 @@ from markupsafe import Markup
 from wow_ray.ops.console import words
 from wow_ray.ops.console.charts import bar
 from wow_ray.ops.console.inert import cut, inert
+from wow_ray.ops.console.timeline import number
 
 SECTIONS = frozenset({"/parked", "/subscriptions", "/calls", "/partitions", "/notices", "/audit", "/docs", "/help"})
 """Pages that every service has: from one of them to another service leads to the same page of that one."""
@@ -80,6 +81,13 @@ def _when(value: datetime | None, now: datetime | None = None) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), exact, told)
 
 
+def _clock(at: float, seconds: float) -> Markup:
+    """Write a time of a chart over so many seconds: the day, too, where there is more than one."""
+    moment = datetime.fromtimestamp(at, UTC)
+    told = f"{moment:%H:%M}" if seconds < 86_400 else f"{moment:%d %b %H:%M}"  # noqa: PLR2004 - a day
+    return Markup('<time datetime="{}">{}</time>').format(moment.isoformat(timespec="seconds"), told)
+
+
 @pass_context
 def _link(context: Context, path: str, given: Mapping[str, Any] | None = None, **changes: Any) -> str:  # noqa: ANN401 - what a query holds
     """Write an address of this service with what is given and what is changed of it; empty values are left out."""
@@ -109,13 +117,15 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "age": words.age,
+        "clock": _clock,
         "cut": cut,
         "part": lambda text: quote(str(text), safe=""),
         "number": lambda number: f"{number:,}",
         "sentence": words.sentence,
         "when": _when,
     }
-    made.globals |= {"bar": bar, "classified": words.classified, "link": _link, "times": words.times, "words": words}
+    made.globals |= {"bar": bar, "classified": words.classified, "link": _link, "number_of": number}
+    made.globals |= {"times": words.times, "words": words}
     return made
 
 

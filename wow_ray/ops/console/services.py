@@ -44,7 +44,7 @@ def _troubles(found: Iterable[Glance]) -> Sequence[tuple[ServiceView, Trouble]]:
     wrong: list[tuple[ServiceView, Trouble]] = []
     for each in found:
         if each.seen is None:
-            wrong.append((each.view, Trouble("bad", "away: its store does not answer", each.view.why, "/")))
+            wrong.append((each.view, Trouble("bad", "away: it cannot be looked at", each.view.why, "/")))
         else:
             wrong += [(each.view, one) for one in troubles(each.seen.status, each.seen.groups, each.seen.calls)]
     return sorted(wrong, key=lambda one: ORDER[one[1].level])

@@ -26,6 +26,7 @@ from wow_ray.ops.http import (
     events,
     functions,
     health,
+    history,
     looking,
     measuring,
     notifying,
@@ -91,10 +92,12 @@ def _of_one(name: str, at: str, opened: Opened, access: Access, directory: Direc
     app.state.batches = batches = ParkedBatches(door.operations)
     app.state.call_batches = call_batches = CallBatches(door.operations)
     app.state.pulse = events.Pulse()
+    app.state.notices_pulse = events.Pulse(events.deliveries)
     app.state.meter = measuring.Meter()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
     version.include_router(bulk.router)
     version.include_router(looking.router)
+    version.include_router(history.router)
     version.include_router(asking.router)
     version.include_router(pausing.router)
     version.include_router(call_bulk.router)

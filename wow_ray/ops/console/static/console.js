@@ -20,6 +20,10 @@
       const now = fresh.getElementById(old.id);
       if (!now) { if (old.id === "actions") location.reload(); else old.replaceChildren(); continue; }
       if (old.isEqualNode(now)) continue;
+      for (const open of old.querySelectorAll("details[open][id]")) {
+        const twin = now.querySelector("#" + CSS.escape(open.id));
+        if (twin) twin.open = true; // what somebody has opened stays so
+      }
       if ("form" in old.dataset && isInUse(old, now)) continue;
       if (old.contains(document.activeElement) && old.dataset.form === undefined) {
         keepFocus(old, now);
