@@ -55,7 +55,7 @@ def test_a_line_is_broken_where_nobody_took_samples() -> None:
     assert [part.count("L") for part in line[1].split("M")[1:]] == [3, 1]
     bands = re.findall(r'class="none" x="([\d.]+)" y="0" width="([\d.]+)"', lag.drawing)
     assert [float(x) for x, _ in bands] == [0.0, 525.0, 570.0]
-    assert "1 times nobody took samples" in lag.text
+    assert "1 gap in which nobody took samples" in lag.text
 
 
 def test_what_is_not_known_is_neither_drawn_nor_told_as_nought() -> None:
@@ -76,6 +76,13 @@ def test_a_line_of_noughts_lies_on_the_ground_and_the_highest_point_below_the_ed
     (lag, *_) = charts(a_view(a_point(60, 0), a_point(30, 1_000_000)))
     assert 'd="M590.0 119.0L595.0 3.0"' in lag.drawing
     assert "1,000,000 most" in lag.text
+
+
+def test_a_coarse_step_without_any_sample_is_a_gap_as_well() -> None:
+    """Over two days a step is 24 minutes: ninety samples that nobody took are not drawn over."""
+    step = 1_440.0
+    points = [a_point(ago * step, 5) for ago in (9, 8, 6, 5)]
+    assert gaps_of(points, step) == ((points[1].at, points[2].at),)
 
 
 @pytest.mark.parametrize(

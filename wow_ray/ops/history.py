@@ -19,8 +19,8 @@ RANGES: tuple[Range, ...] = get_args(Range)
 SECONDS: Mapping[Range, float] = {"1h": 3_600.0, "6h": 21_600.0, "24h": 86_400.0, "48h": 172_800.0}
 STEPS = 120
 """Points of a range at most: more than that nobody tells apart on a page."""
-MISSING = 2.5
-"""Steps without a sample, after which it is a gap: one may fall between two stretches of the store's time."""
+MISSING = 3 * EVERY
+"""Seconds beyond a step without a sample, after which it is a gap: one may fall between two stretches of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +80,4 @@ async def history(samples: Samples, until: datetime, range_: Range, group: int |
 def gaps_of(points: Sequence[PointView], step: float) -> tuple[tuple[datetime, datetime], ...]:
     """Give the stretches between points in which there should have been others."""
     pairs = itertools.pairwise(points)
-    return tuple((one.at, next_.at) for one, next_ in pairs if (next_.at - one.at).total_seconds() > MISSING * step)
+    return tuple((one.at, next_.at) for one, next_ in pairs if (next_.at - one.at).total_seconds() > step + MISSING)

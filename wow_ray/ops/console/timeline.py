@@ -14,6 +14,7 @@ from datetime import datetime
 from markupsafe import Markup
 
 from wow_ray.failure import Category
+from wow_ray.ops.console.words import times
 from wow_ray.ops.history import MISSING, HistoryView, PointView
 
 WIDTH, HEIGHT = 600.0, 120.0
@@ -68,7 +69,7 @@ def _chart(view: HistoryView, id_: str, title: str, unit: str, lines: Sequence[L
     values = [value for line in lines for point in view.points if (value := line.value(point)) is not None]
     top = max(values, default=0.0)
     told = [_told(line, view.points, unit) for line in lines]
-    text = "; ".join(told) + (f"; {len(view.gaps)} times nobody took samples" if view.gaps else "")
+    text = "; ".join(told) + (f"; {times(len(view.gaps), 'gap')} in which nobody took samples" if view.gaps else "")
     shapes = Markup("").join([*_bands(view), *(_path(line, view, top or 1.0) for line in lines)])
     drawing = Markup(
         '<svg class="time" viewBox="0 0 600 120" preserveAspectRatio="none" role="img" '
@@ -102,7 +103,7 @@ def _runs(line: Line, view: HistoryView) -> Iterator[list[tuple[datetime, float]
     run: list[tuple[datetime, float]] = []
     for point in view.points:
         value = line.value(point)
-        if run and (value is None or (point.at - run[-1][0]).total_seconds() > MISSING * view.step):
+        if run and (value is None or (point.at - run[-1][0]).total_seconds() > view.step + MISSING):
             yield run
             run = []
         if value is not None:
@@ -118,7 +119,7 @@ def _bands(view: HistoryView) -> Iterator[Markup]:
     first, last = view.points[0].at.timestamp(), view.points[-1].at.timestamp()
     marks = [(begin, first), *marks, (last + view.step, view.until.timestamp())]
     for since, until in marks:
-        if until - since > (MISSING - 1) * view.step:
+        if until - since > MISSING:
             left, right = (max(0.0, at - begin) / view.seconds * WIDTH for at in (since, until))
             yield Markup('<rect class="none" x="{}" y="0" width="{}" height="120"></rect>').format(
                 f"{left:.1f}", f"{right - left:.1f}"

@@ -81,7 +81,7 @@ SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS looked, max(at) AS la
 -- Caller: retention.PostgresRemains.
 WITH old AS MATERIALIZED (
     SELECT at, group_number FROM {schema}.samples
-    WHERE at <= clock_timestamp() - make_interval(secs => $1) AND ($3::timestamptz IS NULL OR at > $3)
+    WHERE at <= now() - make_interval(secs => $1) AND ($3::timestamptz IS NULL OR at > $3)
     ORDER BY at, group_number LIMIT $2 FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM {schema}.samples s USING old WHERE s.at = old.at AND s.group_number = old.group_number RETURNING 1

@@ -20,7 +20,7 @@ WITH moments AS (
         sum(handled) AS handled, sum(unrecoverable) AS unrecoverable, sum(recoverable) AS recoverable, sum(systemic) AS systemic,
         sum(backpressure) AS backpressure
     FROM {schema}.samples
-    WHERE at > clock_timestamp() - make_interval(secs => $1) AND ($3::int IS NULL OR group_number = $3)
+    WHERE at > now() - make_interval(secs => $1) AND ($3::int IS NULL OR group_number = $3)
     GROUP BY at
 )
 SELECT date_bin(make_interval(secs => $2), at, 'epoch') AS at, max(lag)::bigint AS lag, max(unfinished)::bigint AS unfinished,
