@@ -119,7 +119,7 @@ async def test_pages_draw_tell_and_list_it(window: Window) -> None:
         assert [each["role"] for each in charts_] == ["img"] * 4
         ids = {each.get("id") for _, each in found}
         for each in charts_:
-            assert set(each["aria-labelledby"].split()) <= ids
+            assert {each["aria-labelledby"], each["aria-describedby"]} <= ids
         assert 'desc id="chart-lag-text">not read: 7 last, 7 most' in text
         assert 'aria-label="Samples"' in text
         assert not [each for _, each in found if "style" in each]

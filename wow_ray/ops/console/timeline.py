@@ -73,8 +73,8 @@ def _chart(view: HistoryView, id_: str, title: str, unit: str, lines: Sequence[L
     shapes = Markup("").join([*_bands(view), *(_path(line, view, top or 1.0) for line in lines)])
     drawing = Markup(
         '<svg class="time" viewBox="0 0 600 120" preserveAspectRatio="none" role="img" '
-        'aria-labelledby="{id}-title {id}-text">'
-        '<title id="{id}-title">{title}</title><desc id="{id}-text">{text}</desc>'
+        'aria-labelledby="{id}-title" aria-describedby="{id}-text">'
+        '<title id="{id}-title">{title} over time</title><desc id="{id}-text">{text}</desc>'
         '<path class="grid" d="M0 0.5H600M0 60H600M0 119.5H600"></path>{shapes}</svg>'
     ).format(id=f"chart-{id_}", title=title, text=text, shapes=shapes)
     return Chart(id_, title, unit, tuple(lines), top, text, drawing)
