@@ -144,3 +144,20 @@ async def test_the_command_line_asks_a_service_by_its_name(ask: Ask, capsys: pyt
     table = capsys.readouterr().out
     assert [line.split()[0] for line in table.splitlines()] == ["SERVICE", "shop", "billing", "gone"]
     assert SECRET not in told + listed + table
+
+
+async def test_the_command_line_tells_what_came_before(ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+    """`history`: of one group, or of all together."""
+
+    async def told() -> bool:
+        assert await ask("history", GROUP, "--context", "billing", "--range", "6h", "--json") == 0
+        view = json.loads(capsys.readouterr().out)
+        assert (view["range"], view["gaps"]) == ("6h", [])
+        return bool(view["points"])
+
+    await until(told, "a sample", seconds=30)
+    assert await ask("history", "--context", "billing") == 0
+    headings, *points = capsys.readouterr().out.splitlines()
+    assert headings.split()[:2] == ["FROM", "LAG"]
+    assert points
+    assert await ask("history", "nobody") == 4

@@ -15,6 +15,7 @@ from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
 from wow_ray.cli.functions import functions
+from wow_ray.cli.history import history
 from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.notices import notices
@@ -44,6 +45,7 @@ program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
 program.command("services")(services)
+program.command("history")(history)
 program.command("token")(token)
 program.command("scale")(scale)
 program.add_typer(subscriptions, name="subscriptions")
