@@ -19,9 +19,10 @@ FROM "{schema}".groups g WHERE g.name = $11 ON CONFLICT DO NOTHING
 
 
 async def an_hour(dsn: str, schema: str) -> None:
-    """Write it: a day's load, an outage of the carrier with what it parks, and a time without the app."""
+    """Write it in place of what there is: an outage of the carrier with what it parks, and a time without the app."""
     connection = await asyncpg.connect(dsn)
     try:
+        await connection.execute(f'DELETE FROM "{schema}".samples')  # noqa: S608 - a name of ours
         await connection.executemany(INSERT.format(schema=schema), list(_rows()))
     finally:
         await connection.close()
@@ -30,7 +31,7 @@ async def an_hour(dsn: str, schema: str) -> None:
 def _rows() -> list[tuple[object, ...]]:
     """Give one row each fifteen seconds."""
     rows: list[tuple[object, ...]] = []
-    for number in range(4, MINUTES * 4):
+    for number in range(1, MINUTES * 4):
         minute = MINUTES - number / 4
         if int(minute) in AWAY:
             continue

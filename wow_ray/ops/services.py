@@ -137,7 +137,7 @@ class Lookout:
             found = self._away(f"it has not answered for {LONGEST:g} s")
         except WowError as error:
             if isinstance(error, StoreUnavailableError):
-                await self._lost()
+                await self._let_go()
             found = self._away(f"{error.code} {error.message}")
         except Exception as error:  # one service that is broken keeps nobody from the others
             log.warning("the service %s cannot be looked at", self.name, exc_info=True)
@@ -150,6 +150,13 @@ class Lookout:
 
     async def _look_once(self) -> Seen:
         return await look(await self._opened())
+
+    async def _let_go(self) -> None:
+        """Have the store found anew by the next look; what is left of a broken connection may break again."""
+        try:
+            await self._lost()
+        except Exception:
+            log.warning("what was open to the service %s cannot be closed", self.name, exc_info=True)
 
     def _away(self, why: str) -> Glance:
         return Glance(ServiceView(self.name, self.at, "away", safe(why), self._seen_at), None)
