@@ -10,11 +10,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, StreamingResponse
+from typing_extensions import TypedDict
 
 from wow_ray.ops.http.events import BEAT, EVERY, LONGEST, named
 from wow_ray.ops.http.looking import shown
 from wow_ray.ops.http.several import Directory
-from wow_ray.ops.services import Glance, Lookout, all_of
+from wow_ray.ops.services import Glance, Lookout, ServiceView, all_of
 from wow_ray.ports.clock import Clock
 
 router = APIRouter()
@@ -26,7 +27,13 @@ async def glances(request: Request) -> tuple[Glance, ...]:
     return await all_of(directory.watched(request))
 
 
-@router.get("/services")
+class Services(TypedDict):
+    """The services of a console, the home first."""
+
+    services: list[ServiceView]
+
+
+@router.get("/services", response_model=Services)
 async def services(request: Request) -> JSONResponse:
     """List the services of this console in numbers, the home first; one that is away says why, within two seconds.
 
@@ -35,7 +42,9 @@ async def services(request: Request) -> JSONResponse:
     return shown({"services": [each.view for each in await glances(request)]})
 
 
-@router.get("/services/events", response_class=StreamingResponse)
+@router.get(
+    "/services/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}}
+)
 async def service_events(
     request: Request, last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=200)] = None
 ) -> StreamingResponse:
