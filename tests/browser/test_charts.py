@@ -1,4 +1,4 @@
-"""Charts over time in a real browser: drawn, told, listed, and for everybody (issue 7.3)."""
+"""Charts over time in a real browser: drawn, told, listed, and for everybody."""
 
 from __future__ import annotations
 

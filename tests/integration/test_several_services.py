@@ -1,4 +1,4 @@
-"""One console on several real stores: two schemas of one database, and a database that is away (issue 7.8)."""
+"""One console on several real stores: two schemas of one database, and a database that is away."""
 
 from __future__ import annotations
 

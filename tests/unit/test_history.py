@@ -1,4 +1,4 @@
-"""Charts over time: drawn from what was kept, told in words and a table, and broken where nothing was (issue 7.3)."""
+"""Charts over time: drawn from what was kept, told in words and a table, and broken where nothing was."""
 
 from __future__ import annotations
 

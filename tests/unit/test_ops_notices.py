@@ -101,7 +101,7 @@ async def test_the_page_shows_it_with_everything_inert_and_sends_it_again() -> N
 
 
 async def test_a_page_of_notices_hears_of_their_own_changes() -> None:
-    """Issue 7.2: a delivery that is made, tried and given up is news there, though nothing of the app has changed."""
+    """A delivery that is made, tried and given up is news there, though nothing of the app has changed."""
     async with a_window() as window:
         door = Door(lambda: _opened(window))
         told = events.told(door, events.Pulse(), None, None, events.Pulse(events.deliveries))

@@ -1,4 +1,4 @@
-"""Samples of how groups stand: what is counted, what is left out, and that nothing waits for it (issue 7.3)."""
+"""Samples of how groups stand: what is counted, what is left out, and that nothing waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services in the settings: where the store of each is, who is let in, and what is refused at start (issue 7.8)."""
+"""Services in the settings: where the store of each is, who is let in, and what is refused at start."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class SamplesContract(Suite):
     """The whole contract of `Samples`."""
 
     async def test_where_nobody_took_one_there_is_none(self, harness: Harness) -> None:
-        """Issue 7.3: a gap is a gap."""
+        """A gap is a gap."""
         assert list(await harness.client.samples.read(HOUR, EVERY)) == []
 
     async def test_groups_are_summed_up_and_each_is_there_by_itself(self, harness: Harness) -> None:
