@@ -181,7 +181,8 @@ async def open_service(
         with at_hand(database, wakes):
             async with service, AsyncExitStack() as stack:
                 if sweeps:
-                    await stack.enter_async_context(housekeeping(spec.context, settings, client, clock))
+                    overview = await stack.enter_async_context(open_overview(database))
+                    await stack.enter_async_context(housekeeping(spec.context, settings, client, overview, clock))
                 if wakes is not None:
                     await stack.enter_async_context(wakes.listening(lambda heads: _heard(service, heads)))
                 yield service
@@ -264,7 +265,7 @@ async def open_control(database: Database, settings: Settings | None = None) -> 
         open_plans(database) as plans,
     ):
         bounds = None if settings is None else settings.autoscale.bounds()
-        keeping = housekeeping(database.context, settings or Settings(), client, clock)
+        keeping = housekeeping(database.context, settings or Settings(), client, overview, clock)
         excuse = client.slots.excuse
         yield Control(
             plans, client.ledger, overview, database.slots, excuse, client.pauses, autoscale=bounds, chores=keeping.run

@@ -1,4 +1,6 @@
-"""What one process does for a whole store beside handling: it tells webhooks what happened, and deletes what is old.
+"""What one process does for a whole store beside handling.
+
+It tells webhooks what happened, deletes what is old, and keeps how all stood, for charts.
 
 On Ray that is the ledger's process, else the one the app runs in. A fault in it is told and stops nothing else. Two at
 once are one too many and do no harm.
@@ -17,9 +19,11 @@ from wow_ray.policy.notices import EVENTS, Kind, Route, Writer
 from wow_ray.policy.redelivery import Redelivery
 from wow_ray.ports.clock import Clock
 from wow_ray.ports.notices import Answer, Delivery, Sender
+from wow_ray.ports.overview import Overview
 from wow_ray.ports.retention import Old
 from wow_ray.ports.stores import ClientStores
 from wow_ray.runtime.herald import Herald, HeraldPace
+from wow_ray.runtime.sampling import Sampler
 from wow_ray.runtime.sweeper import Sweeper
 from wow_ray.settings import Settings
 from wow_ray.settings.notices import NoticesSettings, WebhookSettings
@@ -31,15 +35,16 @@ if TYPE_CHECKING:
 class Housekeeping:
     """Keeps the house of one store, by `run`, or while inside `async with`."""
 
-    def __init__(self, herald: Herald, sweeper: Sweeper) -> None:
+    def __init__(self, herald: Herald, sweeper: Sweeper, sampler: Sampler) -> None:
         """Do nothing yet."""
         self._herald = herald
         self._sweeper = sweeper
+        self._sampler = sampler
         self._task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Do it for ever; ends by cancellation."""
-        await asyncio.gather(self._herald.run(), self._sweeper.run())
+        await asyncio.gather(self._herald.run(), self._sweeper.run(), self._sampler.run())
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -56,7 +61,9 @@ class Housekeeping:
                 await self._task
 
 
-def housekeeping(context: str, settings: Settings, client: ClientStores, clock: Clock) -> Housekeeping:
+def housekeeping(
+    context: str, settings: Settings, client: ClientStores, overview: Overview, clock: Clock
+) -> Housekeeping:
     """Put it together as the settings say; connects to nothing yet."""
     notices, kept, luck = settings.notices, settings.retention, random.Random().random  # noqa: S311 - jitter is no secret
     herald = Herald(
@@ -69,7 +76,9 @@ def housekeeping(context: str, settings: Settings, client: ClientStores, clock: 
         pace=HeraldPace(notices.pause_after, notices.gather, notices.timeout, Redelivery(notices.attempts)),
     )
     kinds = {old: getattr(kept, old.value) for old in Old}
-    return Housekeeping(herald, Sweeper(client.remains, client.calls, kinds, kept.calls, clock=clock, dice=luck))
+    sampler = Sampler(client.samples, overview, client.ledger, client.reports, clock)
+    sweeper = Sweeper(client.remains, client.calls, kinds, kept.calls, clock=clock, dice=luck)
+    return Housekeeping(herald, sweeper, sampler)
 
 
 def traced(settings: Settings) -> Tracing | None:

@@ -31,7 +31,7 @@ SCRIPT = r"""
   for (const e of document.querySelectorAll("input:not([type=hidden]), select, textarea"))
     if (!e.labels || !e.labels.length) say("no label", e);
   for (const e of document.querySelectorAll("svg:not([aria-hidden]), img"))
-    if (!e.getAttribute("aria-label") && !e.getAttribute("alt")) say("no alternative", e);
+    if (!["aria-label", "aria-labelledby", "alt"].some((name) => e.getAttribute(name))) say("no alternative", e);
   for (const t of document.querySelectorAll("table")) if (!t.querySelector("th[scope=col]")) say("no headers", t);
   for (const e of document.querySelectorAll("[tabindex]")) if (e.tabIndex > 0) say("an order of its own", e);
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);

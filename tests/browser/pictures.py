@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from tests.browser.past import an_hour
 from tests.browser.world import World, a_browser, a_world, settings_in, trouble
 from wow_ray.adapters.embedded import EmbeddedPostgres
 from wow_ray.ops import Command, ParkedQuery
@@ -15,9 +16,10 @@ SIZES = {"wide": (1280, 860), "narrow": (390, 844)}
 
 
 async def drawn(dsn: str) -> None:
-    """Draw the overview, the groups of errors and one aggregate, in both sizes and both schemes."""
+    """Draw the overview, its charts, the groups of errors and one aggregate, in both sizes and both schemes."""
     async with a_world(dsn, settings_in("pictures")) as world, a_browser() as browser:
         await trouble(world)
+        await an_hour(dsn, "pictures")
         pages = await _pages(world)
         for size, (width, height) in SIZES.items():
             for scheme in ("light", "dark"):
@@ -37,7 +39,12 @@ async def _pages(world: World) -> dict[str, str]:
     """Let somebody have acted, and give the pages to draw."""
     rows = (await world.operations.parked(ParkedQuery(aggregate_id="o-1017"))).rows
     await world.operations.pause_subscription("Mails.on_order_shipped", Command("ann", "the mail provider moves house"))
-    return {"overview": "/", "groups": "/parked?view=groups", "aggregate": f"/parked/{rows[0].id}"}
+    return {
+        "overview": "/",
+        "charts": "/#over-time",
+        "groups": "/parked?view=groups",
+        "aggregate": f"/parked/{rows[0].id}",
+    }
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ADDRESS = "http://127.0.0.1:8000"
+AWAY = '{"gone": {"postgres_dsn": "postgresql://wow:hunter2@127.0.0.1:1/none"}}'
 
 
 def environ(place: Shop, **more: str) -> dict[str, str]:
@@ -45,7 +47,7 @@ def serve_run(place: Shop) -> Iterator[Path]:
         process = subprocess.Popen(
             [str(BIN / "serve"), "run", "serve.app:app"],
             cwd=place.folder,
-            env=environ(place, RAY_ADDRESS="local", RAY_TMPDIR=str(sessions)),
+            env=environ(place, RAY_ADDRESS="local", RAY_TMPDIR=str(sessions), WOW_RAY_OPS__SERVICES=AWAY),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -96,6 +98,9 @@ def test_serve_run_shows_a_parked_order_resumes_it_and_tells_when_the_app_is_awa
         assert answers("/readyz", 200, output).json()["ready"]
         assert not heard_elsewhere()
         assert "Nothing: every slot has an owner" in answers("/", 200, output).text
+        services = answers("/api/v1/services", 200).text
+        assert [each["state"] for each in json.loads(services)["services"]] == ["running", "away"]
+        assert "hunter2" not in services + answers("/services", 200).text + answers("/services/gone/", 503).text
         assert answers("/static/console.css", 200).headers["content-type"].startswith("text/css")
         (place.broken / "o-1").touch()
         with place.producer() as producer:

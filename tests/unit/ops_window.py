@@ -47,9 +47,9 @@ class Carrier:
         self.told.append((aggregate_id, version))
 
 
-def made_app() -> App:
+def made_app(context: str = "shop") -> App:
     """An app with one handler that calls the carrier twice at most."""
-    app = App("shop")
+    app = App(context)
 
     @app.reactor(start="beginning")
     @retry(max_attempts=2, initial_backoff="10ms", recoverable=[ValueError])

@@ -488,8 +488,9 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
         found = (await client.get("/openapi.json")).json()
     rows = "/api/v1/parked/{row_id}"
     group = "/api/v1/subscriptions/{name}"
-    pages = [f"/api/v1/{each}" for each in ("overview", "partitions", "subscriptions", "parked", "audit", "events")]
-    pages += [group, f"{group}/pauses", f"{group}/settings", f"{rows}/events"]
+    whole = ("overview", "partitions", "subscriptions", "parked", "audit", "events", "history")
+    pages = [f"/api/v1/{each}" for each in whole]
+    pages += [group, f"{group}/pauses", f"{group}/settings", f"{group}/history", f"{rows}/events"]
     pages += ["/api/v1/parked/groups", "/api/v1/parked/count"]
     for bulk in ("/api/v1/parked/bulk", "/api/v1/calls/bulk"):
         pages += [f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}", "{batch_id}/stop")]

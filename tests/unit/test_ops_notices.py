@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.unit.ops_window import Window, a_window, is_problem
+from tests.unit.ops_window import Window, a_window, is_problem, operations_of
+from wow_ray.ops import Operations
+from wow_ray.ops.http import events
+from wow_ray.ops.http.door import Door
 from wow_ray.policy.notices import NewDelivery
 from wow_ray.ports.notices import Attempted
+from wow_ray.testing.clock import at_rest
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -91,3 +98,29 @@ async def test_the_page_shows_it_with_everything_inert_and_sends_it_again() -> N
         assert "refused, nothing was changed" in refused.text
         assert "Test a webhook: stored" in tried.text
         assert (await window.client.get("/audit")).status_code == 200
+
+
+async def test_a_page_of_notices_hears_of_their_own_changes() -> None:
+    """A delivery that is made, tried and given up is news there, though nothing of the app has changed."""
+    async with a_window() as window:
+        door = Door(lambda: _opened(window))
+        told = events.told(door, events.Pulse(), None, None, events.Pulse(events.deliveries))
+        silent = events.told(door, events.Pulse(), None, None)
+        for page in (told, silent):
+            assert await anext(page) == "retry: 2000\n\n"
+            assert "event: changed" in await anext(page)
+
+        await a_failed(window)
+
+        heard = [asyncio.ensure_future(anext(page)) for page in (told, silent)]
+        await at_rest()
+        await window.running.advance("6s")
+        first, other = await heard[0], await heard[1]
+        assert ("event: changed" in first, "event: beat" in other) == (True, True)
+        for path in ("/notices", "/notices/d-1"):
+            assert 'data-live-from="/api/v1/events?notices=true"' in (await window.client.get(path)).text
+
+
+@asynccontextmanager
+async def _opened(window: Window) -> AsyncIterator[Operations]:
+    yield operations_of(window.running)

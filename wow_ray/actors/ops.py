@@ -16,6 +16,7 @@ from ray.serve import Application
 from wow_ray.ops.access import Access
 from wow_ray.ops.http import api
 from wow_ray.ops.http.door import Opened
+from wow_ray.ops.http.several import Several
 
 NAME = "wow-ray-ops"
 OPTIONS: Mapping[str, Any] = {
@@ -28,13 +29,18 @@ OPTIONS: Mapping[str, Any] = {
 }
 
 
-def bound(opened: Opened, access: Callable[[], Access] = Access) -> Application:
-    """Bind console and API for Serve; both arguments travel to the replica by name.
+def bound(
+    opened: Opened,
+    access: Callable[[], Access] = Access,
+    several: Callable[[Access], Several] | None = None,
+) -> Application:
+    """Bind console and API for Serve; all arguments travel to the replica by name.
 
-    There `opened` opens what it works with, and `access` reads who is let in.
+    There `opened` opens what it works with, `access` reads who is let in, and `several` which services stand beside it.
     """
 
     def built() -> FastAPI:
-        return api(opened, access())
+        admitted = access()
+        return api(opened, admitted, None if several is None else several(admitted))
 
     return serve.deployment(name=NAME, **OPTIONS)(serve.ingress(built)()).bind()

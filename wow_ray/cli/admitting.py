@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from wow_ray.cluster import SystemClock
 from wow_ray.ops.access import Access, TokenSource
+from wow_ray.ops.access.sessions import COOKIE
 from wow_ray.settings import Settings
 
 
@@ -12,3 +15,8 @@ def access_of(settings: Settings) -> Access:
     ops = settings.ops
     lines = None if ops.tokens is None else ops.tokens.get_secret_value()
     return Access(TokenSource(ops.tokens_file, lines), SystemClock())
+
+
+def access_to(tokens_file: Path | None, lines: str | None, service: str) -> Access:
+    """Read who is let in to a service that has people of its own; raises as `access_of` does."""
+    return Access(TokenSource(tokens_file, lines), SystemClock(), cookie=f"{COOKIE}_{service}")

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 
 from wow_ray.cli.admitting import access_of
+from wow_ray.cli.several import several_of
 from wow_ray.errors import SettingsError
 from wow_ray.ops import Operations
 from wow_ray.ops.http import api
@@ -40,9 +41,10 @@ async def served_console(operations: Operations, settings: Settings) -> AsyncIte
 
     access = access_of(settings)
     access.check_binding(settings.ops.host)
+    several = several_of(settings, operations.context, access)
     listening = _listening(settings)
     config = uvicorn.Config(
-        api(opened, access),
+        api(opened, access, several),
         log_level="critical",
         access_log=False,
         timeout_graceful_shutdown=GRACE,

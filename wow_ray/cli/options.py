@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from wow_ray.cli.loading import load_app
+from wow_ray.cli.stores import operations_of
 from wow_ray.cluster import Database, database_of, settings_of
 from wow_ray.errors import SettingsError
 from wow_ray.handlers.specs import AppSpec
@@ -28,7 +29,11 @@ AppOption = Annotated[
 ]
 ContextOption = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="The app's context, in place of --app: imports nothing."),
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="A service of ops.services, or the app's context, in place of --app: imports nothing.",
+    ),
 ]
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", metavar="DIR", help="The folder of the private Postgres.", file_okay=False)
@@ -61,12 +66,21 @@ class Where:
 
     def found(self) -> Found:
         """Find it; raises `ConfigurationError` for what is wrong, `NotConnectedError` when no store is found."""
+        context, settings, spec = self.read()
+        refuse_two_stores(settings, self.data_dir)
+        return Found(context, settings, spec, database_of(settings, context, self.data_dir))
+
+    def read(self) -> tuple[str, Settings, AppSpec | None]:
+        """Give the context, the settings and, when the app was imported, the app; raises as `found` does."""
         if self.app is not None and self.context is not None:
             raise SettingsError("--app and --context are both given; keep one", "WOW-USAGE")
         if self.context is not None:
             context = checked_name(self.context, "a context")
             settings = load(None, settings_file(self.settings, Path.cwd()), os.environ)
             spec = None
+            if context in settings.ops.services:
+                service = operations_of(settings, context)
+                context, settings = service.context, service.settings
         else:
             # What the app prints while it is imported is no result of this command.
             with contextlib.redirect_stdout(sys.stderr):
@@ -74,8 +88,7 @@ class Where:
                 settings = settings_of(loaded.app, self.settings)
                 spec = loaded.app.resolved(settings)
             context = spec.context
-        refuse_two_stores(settings, self.data_dir)
-        return Found(context, settings, spec, database_of(settings, context, self.data_dir))
+        return context, settings, spec
 
 
 def named(target: str | None) -> str:

@@ -15,12 +15,14 @@ from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
 from wow_ray.cli.exits import Exit, error_document, exit_of, message_of
 from wow_ray.cli.functions import functions
+from wow_ray.cli.history import history
 from wow_ray.cli.looking import partitions, status
 from wow_ray.cli.migrating import migrate
 from wow_ray.cli.notices import notices
 from wow_ray.cli.parked import parked
 from wow_ray.cli.run import run
 from wow_ray.cli.scaling import scale
+from wow_ray.cli.services import services
 from wow_ray.cli.shown import console, document, harmless
 from wow_ray.cli.subscriptions import subscriptions
 from wow_ray.cli.token import token
@@ -42,6 +44,8 @@ program.command("up")(up)
 program.command("down")(down)
 program.command("migrate")(migrate)
 program.command("status")(status)
+program.command("services")(services)
+program.command("history")(history)
 program.command("token")(token)
 program.command("scale")(scale)
 program.add_typer(subscriptions, name="subscriptions")

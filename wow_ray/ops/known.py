@@ -31,6 +31,8 @@ class Known:
     """What each subscription runs under; empty where only the store was asked."""
     functions: tuple[str, ...] = ()
     """The durable functions, by their present names; empty where only the store was asked."""
+    context: str = ""
+    """The service that all of this is of."""
 
     @classmethod
     def of_app(cls, spec: AppSpec) -> Known:

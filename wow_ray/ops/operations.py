@@ -13,6 +13,7 @@ from wow_ray.ops.effective import SettingView
 from wow_ray.ops.finding import MOST_LISTED, Finding, ParkedQuery, is_unstorable
 from wow_ray.ops.finding_views import ActionPage, ActionView, AlikeView, EventView
 from wow_ray.ops.functions import FunctionOperations
+from wow_ray.ops.history import HistoryView, Range, history
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
@@ -59,6 +60,7 @@ class Operations:
         self._plans = plans
         self._pauses = client.pauses
         self._reports = client.reports
+        self._samples = client.samples
         self.calls = CallOperations(client.calls, new_id)
         """What may be done about durable calls."""
         declared = () if known is None else known.functions
@@ -135,7 +137,7 @@ class Operations:
                 for name, some in by_partition(snapshot, of_one).items()
             }
             live = live_group(group.name, heard, left)
-            found.append(replace(view, pauses=pauses_of(present, group.number), live=live))
+            found.append(replace(view, pauses=pauses_of(present, group.number), live=live, context=self.context))
         return tuple(found)
 
     async def subscription(self, name: str) -> GroupView:
@@ -172,6 +174,12 @@ class Operations:
     async def holders(self) -> tuple[HolderView, ...]:
         """Show what keeps the store from cleaning up after changes, the oldest first."""
         return tuple(HolderView(each.name, each.seconds, each.bytes) for each in await self._overview.holders())
+
+    async def history(self, range_: Range, name: str | None = None) -> HistoryView:
+        """Show how all groups stood over the last hours, or the one of that name; raises `NotFoundError`."""
+        snapshot = await self._overview.snapshot()
+        group = None if name is None else group_named(snapshot.groups, name, self.context).number
+        return await history(self._samples, snapshot.now, range_, group)
 
     # --- asking
 
@@ -240,5 +248,5 @@ class Operations:
             )
 
     async def _now_known(self) -> Known:
-        """Give the groups there are."""
-        return self._known or Known.of_store(await self._overview.groups())
+        """Give the groups there are, and whose they are."""
+        return replace(self._known or Known.of_store(await self._overview.groups()), context=self.context)

@@ -43,6 +43,7 @@ class GroupView(View):
     behind: tuple[SlotLag, ...]
     pauses: tuple[PauseView, ...] = ()
     live: LiveGroup | None = None
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

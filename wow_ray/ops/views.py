@@ -75,6 +75,7 @@ class ParkedView(View):
     error: ErrorView | None
     missing: Missing | None
     note: str
+    context: str = ""
 
     @classmethod
     def of(cls, row: Row, known: Known) -> ParkedView:
@@ -98,6 +99,7 @@ class ParkedView(View):
             error=ErrorView.of(row.failure),
             missing=known.missing(row.group, row.subscription),
             note=known.note(row.group, row.subscription),
+            context=known.context,
         )
 
 

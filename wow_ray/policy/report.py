@@ -17,7 +17,7 @@ MOST = 65_000
 """Characters of a report at most; all of them are ASCII."""
 TEXTS = (200, 80, 24, 0)
 """How long texts of errors may be: the first of these with which the report is small enough."""
-SPARED = frozenset({"failed_rate", "failing", "window", "waiting", "open"})
+SPARED = frozenset({"failed_rate", "failing", "window", "waiting", "open", "failed_by"})
 """What is said of no group when there is no room for all of them with it."""
 
 T = TypeVar("T")
@@ -47,7 +47,8 @@ class GroupReport:
 
     `limit` of its `share` calls may run at once at present, for the reason `limited` (see `policy.limiter`; empty =
     all of it). `failing` aggregates fail at present, of which `window` count towards an outage. `waiting` aggregates
-    have work and no call under way; `open` positions are handed out and not committed.
+    have work and no call under way; `open` positions are handed out and not committed. `failed_by` counts failures by
+    category.
     """
 
     handled: int = 0
@@ -65,6 +66,7 @@ class GroupReport:
     open: int = 0
     stops: tuple[str, ...] = ()
     pause: PauseReport | None = None
+    failed_by: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,9 @@ def read(text: str) -> PartitionReport | None:
 
 def _group(found: Any) -> GroupReport:  # noqa: ANN401 - JSON
     pause = found.get("pause")
-    return replace(_read(GroupReport, found), pause=None if pause is None else _read(PauseReport, pause))
+    failed_by = {str(name): int(count) for name, count in found.get("failed_by", {}).items()}
+    own = _read(GroupReport, found)
+    return replace(own, pause=None if pause is None else _read(PauseReport, pause), failed_by=failed_by)
 
 
 def _read(kind: type[T], found: Mapping[str, Any]) -> T:

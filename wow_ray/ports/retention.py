@@ -15,13 +15,15 @@ class Old(StrEnum):
     """What may be old.
 
     `ATTEMPTS`: the history of rows that have ended; `ROWS`: ended rows with it; `AUDIT`: what people asked for and has
-    been done or refused, and pauses that are over; `NOTICES`: routed facts, and deliveries sent or given up.
+    been done or refused, and pauses that are over; `NOTICES`: routed facts, and deliveries sent or given up; `SAMPLES`:
+    how groups stood.
     """
 
     ATTEMPTS = "attempts"
     ROWS = "rows"
     AUDIT = "audit"
     NOTICES = "notices"
+    SAMPLES = "samples"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wow_ray.ports.pauses import Pauses
     from wow_ray.ports.reports import Reports
     from wow_ray.ports.retention import Remains
+    from wow_ray.ports.samples import Samples
     from wow_ray.ports.slots import Effects, Lease, SlotStore
 
 
@@ -45,3 +46,4 @@ class ClientStores:
     function_pauses: FunctionPauses
     outbox: Outbox
     remains: Remains
+    samples: Samples

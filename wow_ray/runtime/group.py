@@ -100,6 +100,7 @@ class Group:
         "drains_running",
         "events",
         "failures",
+        "failures_by",
         "handled",
         "handlers",
         "lanes",
@@ -183,6 +184,7 @@ class Group:
         self.settled = 0
         """Positions settled since the last commit's snapshot."""
         self.handled = self.failures = self.parked = 0
+        self.failures_by: dict[str, int] = {}
         self.states: OrderedDict[tuple[type[Any], Key], tuple[int, int, Any]] = OrderedDict()
         self.stuck: dict[Key, Call] = {}
         """Aggregates whose last call has not ended in its grace period; no further call until it has (B4)."""

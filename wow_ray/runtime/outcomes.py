@@ -134,6 +134,8 @@ class Settling:
         """Judge, decide, carry out."""
         group = lane.group
         group.failures += 1
+        category = classified.category.value
+        group.failures_by[category] = group.failures_by.get(category, 0) + 1
         group.forget_states(lane.key)
         if lane.first_cause is None:
             lane.first_cause = capture(error, classified.category, classified.source)

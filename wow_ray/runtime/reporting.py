@@ -206,6 +206,7 @@ def _group(group: Group, rates: tuple[float, float], now: float) -> GroupReport:
         open=group.open,
         stops=tuple(sorted(group.stops)),
         pause=None if pause is None else _pause(pause, group, now),
+        failed_by=dict(group.failures_by),
     )
 
 

@@ -16,6 +16,7 @@ from wow_ray.durations import seconds
 from wow_ray.errors import SettingsError
 from wow_ray.names import nearest
 from wow_ray.settings.notices import WebhookSettings
+from wow_ray.settings.services import ServiceSettings
 from wow_ray.settings.tree import (
     PREFIX,
     FunctionSettings,
@@ -29,15 +30,17 @@ from wow_ray.settings.tree import (
 Raw = Mapping[str, Any]
 
 DSN = frozenset({"postgres_dsn", "postgres_dsn_file"})
-UNSHOWN = DSN | {"redis_url", "url", "secret"}
+UNSHOWN = DSN | {"redis_url", "url", "secret", "tokens"}
 
 NO_SETTINGS = frozenset({"WOW_RAY_APP", "WOW_RAY_CI"})
 """Names in the environment that say something else: which app the commands are about, and that CI runs the tests."""
 
 FOREVER = "forever"
+NAMED: Mapping[str, type[BaseModel]] = {"notices.webhooks": WebhookSettings, "ops.services": ServiceSettings}
+"""Sections that hold sections by name."""
 
 _NAMES = [PREFIX + path.upper().replace(".", "__") for path in paths(Settings)]
-_SECTIONS = {f"{PREFIX}SUBSCRIPTIONS", f"{PREFIX}NOTICES__WEBHOOKS"} | {
+_SECTIONS = {f"{PREFIX}SUBSCRIPTIONS", f"{PREFIX}NOTICES__WEBHOOKS", f"{PREFIX}OPS__SERVICES"} | {
     name.rsplit("__", 1)[0] for name in _NAMES if "__" in name
 }
 
@@ -136,10 +139,8 @@ def _checked(raw: object, model: type[BaseModel], above: str, source: str) -> di
             checked[name] = _checked_subscriptions(value, source)
         elif path == "functions":
             checked[name] = _checked_functions(value, source)
-        elif name == "webhooks" and isinstance(value, Mapping):
-            checked[name] = {
-                each: _checked(one, WebhookSettings, f"{path}.{each}.", source) for each, one in value.items()
-            }
+        elif path in NAMED and isinstance(value, Mapping):
+            checked[name] = {each: _checked(one, NAMED[path], f"{path}.{each}.", source) for each, one in value.items()}
         elif section is not None:
             checked[name] = _checked(value, section, f"{path}.", source)
         elif duration is not None and duration.forever and value == FOREVER:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -28,6 +28,7 @@ from wow_ray.settings.section import (
     Section,
     no_bool,
 )
+from wow_ray.settings.services import NAME, ServiceSettings
 
 Part = Literal["retry", "parked", "backpressure", "systemic"]
 
@@ -126,13 +127,23 @@ class OpsSettings(Section):
     """`ops`: where the console and the API are served by `wow-ray dev`, and who is let in.
 
     `tokens_file` and `tokens` (the same lines, also ended by commas; for the environment) hold names, roles and hashes,
-    as `wow-ray token` writes them. Without any, this machine alone is answered, and `host` must be its own.
+    as `wow-ray token` writes them. Without any, this machine alone is answered, and `host` must be its own. `services`
+    are others that the same console shows, by name.
     """
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, BeforeValidator(no_bool), Field(ge=0, le=65_535)] = 8000
     tokens_file: Path | None = None
     tokens: SecretStr | None = None
+    services: dict[str, ServiceSettings] = Field(default_factory=dict)
+
+    @field_validator("services")
+    @classmethod
+    def _have_names(cls, value: dict[str, ServiceSettings]) -> dict[str, ServiceSettings]:
+        for name in value:
+            if NAME.match(name) is None:
+                raise ValueError(f"{name!r} names no service: letters, digits, '-' and '_', at most 40")
+        return value
 
 
 class AutoscaleSettings(Section):
@@ -177,7 +188,7 @@ class RetentionSettings(Section):
     """`retention`: for how long what is over is kept, `"forever"` = it is never deleted (H53). What waits always stays.
 
     `attempts` = the history of rows that have ended, `rows` = those rows, `audit` = what people asked for, `notices` =
-    facts and deliveries, `calls` = finished durable calls with their results.
+    facts and deliveries, `calls` = finished durable calls with their results, `samples` = what charts are drawn from.
     """
 
     attempts: Kept = 90 * DAY
@@ -185,6 +196,7 @@ class RetentionSettings(Section):
     audit: Kept = None
     notices: Kept = 30 * DAY
     calls: Kept = 7 * DAY
+    samples: Kept = 2 * DAY
 
 
 class Settings(BaseSettings):

@@ -48,6 +48,8 @@ class MemoryRemains:
                 return self._audit()
             case Old.NOTICES:
                 return self._notices()
+            case Old.SAMPLES:
+                return self._samples()
             case _:
                 assert_never(what)
 
@@ -79,6 +81,10 @@ class MemoryRemains:
             if pause.ended_at is not None
         ]
         return found
+
+    def _samples(self) -> list[Found]:
+        samples = self._server.samples
+        return [(key[0], True, lambda key=key: samples.pop(key)) for key in samples]  # type: ignore[misc]
 
     def _notices(self) -> list[Found]:
         server = self._server

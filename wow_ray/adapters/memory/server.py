@@ -23,6 +23,7 @@ from wow_ray.ports.clock import Clock
 from wow_ray.ports.function_pauses import FunctionPause
 from wow_ray.ports.notices import Delivery
 from wow_ray.ports.pauses import Pause
+from wow_ray.ports.samples import Sample
 from wow_ray.ports.slots import Owner
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Server:
         self.pauses: list[Pause] = []
         self.function_pauses: list[FunctionPause] = []
         self.reports: dict[str, Kept] = {}
+        self.samples: dict[tuple[datetime, int], Sample] = {}
         self.deliveries: dict[str, Delivery] = {}
         self.told_pauses: set[int] = set()
         self.slots = [SlotState() for _ in range(slots)]

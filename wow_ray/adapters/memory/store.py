@@ -19,6 +19,7 @@ from wow_ray.adapters.memory.pauses import MemoryPauses
 from wow_ray.adapters.memory.plans import MemoryPlans
 from wow_ray.adapters.memory.reports import MemoryReports
 from wow_ray.adapters.memory.retention import MemoryRemains
+from wow_ray.adapters.memory.samples import MemorySamples
 from wow_ray.adapters.memory.server import Server
 from wow_ray.adapters.memory.slots import MemorySlotStore
 from wow_ray.ports.clock import Clock
@@ -71,6 +72,7 @@ class MemoryStore:
             function_pauses=MemoryFunctionPauses(server),
             outbox=MemoryOutbox(server),
             remains=MemoryRemains(server),
+            samples=MemorySamples(server),
         )
 
     def overview(self) -> MemoryOverview:

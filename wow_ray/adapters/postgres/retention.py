@@ -33,6 +33,8 @@ class PostgresRemains:
                 case Old.NOTICES:
                     found = await session.fetch("forget_facts", *asked)
                     found += await session.fetch("forget_deliveries", *asked)
+                case Old.SAMPLES:
+                    found = await session.fetch("forget_samples", *asked)
                 case _:
                     assert_never(what)
         return _forgotten(found, most, after)

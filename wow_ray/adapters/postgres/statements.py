@@ -184,6 +184,7 @@ SUBJECTS = (
     "plans",
     "reports",
     "retention",
+    "samples",
     "schema",
     "slots",
     "starts",

@@ -23,6 +23,7 @@ from wow_ray.adapters.postgres.pauses import PostgresPauses
 from wow_ray.adapters.postgres.reader import PostgresLogReader
 from wow_ray.adapters.postgres.reports import PostgresReports
 from wow_ray.adapters.postgres.retention import PostgresRemains
+from wow_ray.adapters.postgres.samples import PostgresSamples
 from wow_ray.adapters.postgres.schema import check
 from wow_ray.adapters.postgres.slots import PostgresSlotStore
 from wow_ray.ports.clock import Clock
@@ -98,4 +99,5 @@ async def client_stores(
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
         stops = PostgresFunctionPauses(ledger.sessions)
         outbox, remains = PostgresOutbox(ledger.sessions), PostgresRemains(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, stops, outbox, remains)
+        samples = PostgresSamples(ledger.sessions)
+        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, stops, outbox, remains, samples)

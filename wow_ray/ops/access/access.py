@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hmac
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -10,7 +11,7 @@ from typing import Literal
 from wow_ray.errors import SettingsError
 from wow_ray.ops.access.limiter import Failures
 from wow_ray.ops.access.roles import Role
-from wow_ray.ops.access.sessions import Seal, Session
+from wow_ray.ops.access.sessions import COOKIE, Seal, Session
 from wow_ray.ops.access.source import TokenSource
 from wow_ray.ops.access.tokens import Holder
 from wow_ray.ports.clock import Clock
@@ -45,12 +46,31 @@ class Refused:
 class Access:
     """Tokens, sessions and failures of one program that serves operators."""
 
-    def __init__(self, source: TokenSource | None = None, clock: Clock | None = None, seal: Seal | None = None) -> None:
-        """Without tokens everybody on this machine is an admin; without a clock no session grows old."""
+    def __init__(
+        self,
+        source: TokenSource | None = None,
+        clock: Clock | None = None,
+        seal: Seal | None = None,
+        *,
+        cookie: str = COOKIE,
+    ) -> None:
+        """Without tokens everybody on this machine is an admin; without a clock no session grows old.
+
+        `cookie` is the name of the one that carries a session: who lets in other people than its neighbour needs one
+        of its own.
+        """
+        self.cookie = cookie
+        self.realm = ""
         self._source = source or TokenSource()
         self._clock = clock
         self._failures = Failures()
         self.seal = seal or Seal()
+
+    def of_service(self, name: str) -> Access:
+        """Give the same people access to another service: one session serves both, a form only the one it is of."""
+        other = copy.copy(self)
+        other.realm = name
+        return other
 
     @property
     def is_open(self) -> bool:
@@ -79,6 +99,14 @@ class Access:
         self._failures.forget(address)
         return Visitor(holder.name, holder.role, "token")
 
+    def knows(self, token: str | None, cookie: str | None) -> bool:
+        """Whether who was let in elsewhere with these may look here, too; a wrong one is no failure."""
+        if self.is_open:
+            return True
+        if token is not None and self._source.book().holder_of(token) is not None:
+            return True
+        return self.by_session(cookie) is not None
+
     def signed_in(self, token: str, address: str) -> Session | Refused:
         """Begin a session of who holds a token."""
         visitor = self.by_token(token, address)
@@ -97,7 +125,7 @@ class Access:
         holder = self._source.book().named(session.name)
         if holder is None or not _is_of(session, holder):
             return None
-        return Visitor(holder.name, holder.role, "session", self.seal.word(session)), session
+        return Visitor(holder.name, holder.role, "session", self._word(session)), session
 
     def by_being_here(self) -> tuple[Visitor, Session]:
         """Begin a session without a name, where no tokens are configured."""
@@ -109,7 +137,10 @@ class Access:
         return 0.0 if self._clock is None else self._clock.now().timestamp()
 
     def _everybody(self, session: Session) -> Visitor:
-        return Visitor("console", Role.ADMIN, "loopback", self.seal.word(session))
+        return Visitor("console", Role.ADMIN, "loopback", self._word(session))
+
+    def _word(self, session: Session) -> str:
+        return self.seal.word(session, self.realm)
 
     def _monotonic(self) -> float:
         return 0.0 if self._clock is None else self._clock.monotonic()

@@ -56,16 +56,16 @@ class Seal:
             return None
         return Session(name, digest, begun, nonce) if 0 <= now - begun + 60 <= LIFE + 60 else None
 
-    def word(self, session: Session) -> str:
-        """Give the word that the forms of a session carry (CSRF)."""
-        return self._mac(f"form {session.nonce}")
+    def word(self, session: Session, realm: str = "") -> str:
+        """Give the word that the forms of a session carry (CSRF); those of another service carry another one."""
+        return self._mac(f"form {session.nonce} {realm}")
 
     def _mac(self, text: str) -> str:
         """Sign a text."""
         return hmac.new(self._key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
 
-def cookie_of(seal: Seal, session: Session, scheme: str) -> str:
+def cookie_of(seal: Seal, session: Session, scheme: str, name: str = COOKIE) -> str:
     """Write the cookie of a session: for this site only, out of reach of scripts, gone after `LIFE`."""
     secure = "; Secure" if scheme == "https" else ""
-    return f"{COOKIE}={seal.sealed(session)}; Path=/; Max-Age={LIFE:.0f}; HttpOnly; SameSite=Strict{secure}"
+    return f"{name}={seal.sealed(session)}; Path=/; Max-Age={LIFE:.0f}; HttpOnly; SameSite=Strict{secure}"

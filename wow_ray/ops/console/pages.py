@@ -11,8 +11,10 @@ from fastapi.responses import HTMLResponse
 from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.console.asked import ROWS, Asked, Filters
 from wow_ray.ops.console.rendering import page
+from wow_ray.ops.console.timeline import charts
 from wow_ray.ops.console.troubles import troubles
 from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.history import Wanted
 from wow_ray.ops.operations import Operations
 from wow_ray.policy.durable_call import CallState
 from wow_ray.policy.parked import OPEN, Reason, State
@@ -39,7 +41,7 @@ async def around(request: Request, operations: Operations, title: str) -> dict[s
 
 
 @router.get("/")
-async def overview(request: Request, operations: Ops) -> HTMLResponse:
+async def overview(request: Request, operations: Ops, range_: Wanted = "1h") -> HTMLResponse:
     """Show what is wrong now, how far everything has come, and what is parked for what."""
     shared = await around(request, operations, "Overview")
     groups = await within(operations.subscriptions())
@@ -47,7 +49,10 @@ async def overview(request: Request, operations: Ops) -> HTMLResponse:
     by_function = await within(operations.calls.counts())
     calls = sum(states.get(CallState.EXHAUSTED.value, 0) for states in by_function.values())
     ages = [group.oldest.age for group in groups if group.oldest is not None and not group.retired]
+    history = await within(operations.history(range_))
     more = {
+        "history": history,
+        "drawn": charts(history),
         "troubles": troubles(replace(shared["status"], holders=await within(operations.holders())), groups, calls),
         "calls": calls,
         "groups": [group for group in groups if not group.retired],
@@ -103,12 +108,17 @@ async def subscriptions(request: Request, operations: Ops) -> HTMLResponse:
 
 
 @router.get("/subscriptions/{name}")
-async def subscription(request: Request, name: str, operations: Ops, said: Text = None) -> HTMLResponse:
+async def subscription(
+    request: Request, name: str, operations: Ops, said: Text = None, range_: Wanted = "1h"
+) -> HTMLResponse:
     """Show one group, its pauses past and present, and what its handlers run under."""
     shared = await around(request, operations, name)
     group = await within(operations.subscription(name))
+    history = await within(operations.history(range_, name))
     more = {
         "group": group,
+        "history": history,
+        "drawn": charts(history),
         "pauses": await within(operations.pauses(name, 50)),
         "settings": {each: await within(operations.settings(each)) for each in group.subscriptions},
         "said": None if said is None else await within(operations.action(said)),

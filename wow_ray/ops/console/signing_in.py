@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from wow_ray.ops.access import Access
 from wow_ray.ops.access.access import Refused
-from wow_ray.ops.access.sessions import COOKIE, cookie_of
+from wow_ray.ops.access.sessions import cookie_of
 from wow_ray.ops.console.asked import Sent, fields_of
 from wow_ray.ops.console.rendering import page
 
@@ -42,16 +42,17 @@ async def signed_in(request: Request) -> Response:
             response.headers["Retry-After"] = str(math.ceil(found.after))
         return response
     answer = RedirectResponse(_here(following), 303)
-    answer.headers["Set-Cookie"] = cookie_of(access.seal, found, request.url.scheme)
+    answer.headers["Set-Cookie"] = cookie_of(access.seal, found, request.url.scheme, access.cookie)
     return answer
 
 
 @router.post("/logout")
-async def signed_out(form: Sent) -> Response:
+async def signed_out(request: Request, form: Sent) -> Response:
     """End the session of this browser."""
     del form
+    access: Access = request.app.state.access
     answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    answer.delete_cookie(access.cookie, path="/", httponly=True, samesite="strict")
     return answer
 
 

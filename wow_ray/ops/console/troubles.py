@@ -16,6 +16,7 @@ LATE = 30.0
 """Seconds after which an event that nobody has finished is trouble."""
 
 Level = Literal["bad", "warn", "note"]
+ORDER: Mapping[Level, int] = {"bad": 0, "warn": 1, "note": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,7 @@ def troubles(status: StatusView, groups: Sequence[GroupView], calls: int = 0) ->
         elif group.parked:
             text = f"{times(group.parked, 'row')} of a group that no program has any more; nothing retries them"
             found.append(Trouble("warn", f"{group.group} is gone", text, f"/parked?group={quote(group.group)}"))
-    order: Mapping[Level, int] = {"bad": 0, "warn": 1, "note": 2}
-    return tuple(sorted(found, key=lambda one: order[one.level]))
+    return tuple(sorted(found, key=lambda one: ORDER[one.level]))
 
 
 def _of_owners(status: StatusView) -> list[Trouble]:

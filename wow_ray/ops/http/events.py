@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import blake2b
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from fastapi.responses import StreamingResponse
 
 from wow_ray.errors import WowError
 from wow_ray.ops.http.door import Door, within
+from wow_ray.ops.notifying import DeliveryQuery
 from wow_ray.ops.operations import Operations
 from wow_ray.ops.plain import plain
 
@@ -37,23 +38,38 @@ LONGEST = 300
 """Looks after which the answer ends and the browser comes again: nothing that stops waits for a page longer."""
 
 
+Look = Callable[[Operations], Awaitable[object]]
+"""What is looked at, of which every change is told."""
+
+
+async def whole(operations: Operations) -> object:
+    """Look at the store as a whole."""
+    status = (await within(operations.status())).to_json()
+    return status, [group.to_json() for group in await within(operations.subscriptions())]
+
+
+async def deliveries(operations: Operations) -> object:
+    """Look at the deliveries of notices: how many there are in each state, and the newest as they stand."""
+    found = await within(operations.notices.listed(DeliveryQuery(limit=50)))
+    return found.counts, [(each.id, each.state, each.attempts, each.updated_at) for each in found.deliveries]
+
+
 class Pulse:
     """Looks at the store for everybody who listens, once for all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look = whole) -> None:
         """Nothing was seen yet."""
+        self._look = look
         self._lock = asyncio.Lock()
         self._at = float("-inf")
         self._seen = ""
 
     async def seen(self, operations: Operations) -> str:
-        """Name what there is to see of the whole store; a name that was found just now is given again."""
+        """Name what there is to see; a name that was found just now is given again."""
         async with self._lock:
             now = operations.clock.monotonic()
             if now - self._at >= EVERY * 0.9:
-                status = (await within(operations.status())).to_json()
-                groups = [group.to_json() for group in await within(operations.subscriptions())]
-                self._seen, self._at = _named(status, groups), now
+                self._seen, self._at = named(await self._look(operations)), now
             return self._seen
 
 
@@ -61,16 +77,20 @@ class Pulse:
 async def events(
     request: Request,
     row: Annotated[str | None, Query(max_length=200, description="also say when this parked row changes")] = None,
+    notices: Annotated[bool, Query(description="also say when deliveries of notices change")] = False,  # noqa: FBT002 - a query has no positions
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=200)] = None,
 ) -> StreamingResponse:
     """Say `changed` when the store, or the row, is not what it was, and `beat` every five seconds."""
     door: Door = request.app.state.door
     pulse: Pulse = request.app.state.pulse
+    also = request.app.state.notices_pulse if notices else None
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(told(door, pulse, row, last), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(told(door, pulse, row, last, also), media_type="text/event-stream", headers=headers)
 
 
-async def told(door: Door, pulse: Pulse, row: str | None, last: str | None) -> AsyncIterator[str]:
+async def told(
+    door: Door, pulse: Pulse, row: str | None, last: str | None, also: Pulse | None = None
+) -> AsyncIterator[str]:
     """Tell what happens, until nobody listens; while the store is away nothing is told, which a page notices."""
     yield f"retry: {EVERY * 2_000:.0f}\n\n"
     for look in range(LONGEST):
@@ -80,9 +100,11 @@ async def told(door: Door, pulse: Pulse, row: str | None, last: str | None) -> A
             return  # the browser comes again
         try:
             seen: str | None = await pulse.seen(operations)
+            if also is not None:
+                seen = named(seen, await also.seen(operations))
             if row is not None:
                 found = (await within(operations.parked_row(row))).row
-                seen = None if seen is None else _named(seen, found.etag)
+                seen = None if seen is None else named(seen, found.etag)
         except WowError:
             seen = None
         if seen is not None and seen != last:
@@ -93,7 +115,7 @@ async def told(door: Door, pulse: Pulse, row: str | None, last: str | None) -> A
         await operations.clock.sleep(EVERY)
 
 
-def _named(*seen: object) -> str:
+def named(*seen: object) -> str:
     """Name what was seen; what only grows older is not looked at."""
     return blake2b(json.dumps(_lasting(plain(seen)), sort_keys=True).encode(), digest_size=12).hexdigest()
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wow_ray.ops.access.access import Access, Refused, Visitor, is_here, is_word
 from wow_ray.ops.access.roles import wanted_for
-from wow_ray.ops.access.sessions import COOKIE, Session, cookie_of
+from wow_ray.ops.access.sessions import Session, cookie_of
 from wow_ray.ops.http.problems import problem
 
 PROBES = frozenset({"/healthz", "/readyz"})
@@ -52,11 +52,12 @@ Page = Callable[[int, str, str], Response]
 class Guard:
     """The application with somebody at its door."""
 
-    def __init__(self, app: ASGIApp, access: Access, page: Page) -> None:
-        """Guard `app`; `page` makes a page for a browser that says why it is refused."""
+    def __init__(self, app: ASGIApp, access: Access, page: Page, service: str = "") -> None:
+        """Guard `app`; `page` makes a page for a browser that says why it is refused, `service` is said by answers."""
         self._app = app
         self._access = access
         self._page = page
+        self._headers = HEADERS | ({"X-Wow-Ray-Service": service} if service else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -69,11 +70,11 @@ class Guard:
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
                 if session is not None:
-                    headers.append("Set-Cookie", cookie_of(self._access.seal, session, request.url.scheme))
+                    headers.append("Set-Cookie", self._cookie(session, request.url.scheme))
             await send(message)
 
         path = request.url.path
@@ -121,13 +122,16 @@ class Guard:
         if kind.lower() == "bearer" and not self._access.is_open:
             visitor = self._access.by_token(token.strip(), _address(request))
             return visitor if isinstance(visitor, Refused) else (visitor, None)
-        if (known := self._access.by_session(request.cookies.get(COOKIE))) is not None:
+        if (known := self._access.by_session(request.cookies.get(self._access.cookie))) is not None:
             return known[0], None
         if self._access.is_open:
             visitor, session = self._access.by_being_here()
             # A script has no use for it.
             return visitor, None if request.url.path.startswith(API) else session
         return Refused(401, "WOW-TOKEN", "this takes a token", "send `Authorization: Bearer …`, or sign in at /login")
+
+    def _cookie(self, session: Session, scheme: str) -> str:
+        return cookie_of(self._access.seal, session, scheme, self._access.cookie)
 
     def _refusal(self, request: HTTPConnection, method: str, refused: Refused) -> Response:
         """Answer why not, as a problem or as a page; who is not known may sign in on another."""

@@ -81,7 +81,7 @@ async def of_ours(request: Request, error: Exception) -> Response:
         door: Door = request.app.state.door
         await door.close()
     if is_of_a_browser(request):
-        return refusal(status, error.message, following)
+        return refusal(status, error.message, following, at=request.app.state.at)
     more = {"row": await _present_row(request)} if isinstance(error, ConflictError) else None
     return problem(status, error.code, error.message, following, more)
 
@@ -92,7 +92,7 @@ async def of_the_form(request: Request, error: Exception) -> Response:
     found = [{"where": ".".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()]
     said = "; ".join(f"{each['where']}: {each['what']}" for each in found)
     if is_of_a_browser(request):
-        return refusal(422, said, "correct the address, or begin at the overview")
+        return refusal(422, said, "correct the address, or begin at the overview", at=request.app.state.at)
     return problem(422, "WOW-REQUEST", said, "correct the request; /openapi.json has its form", {"errors": found})
 
 
@@ -100,7 +100,9 @@ async def of_the_address(request: Request, error: Exception) -> Response:
     """Answer for an address or a method that there is not."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for these
     if is_of_a_browser(request):
-        return refusal(error.status_code, str(error.detail), "go back, or begin at the overview")
+        return refusal(
+            error.status_code, str(error.detail), "go back, or begin at the overview", at=request.app.state.at
+        )
     if error.status_code == HTTPStatus.BAD_REQUEST:
         said, following = "the body cannot be read as JSON in UTF-8", "correct the body; /openapi.json has its form"
         return problem(400, "WOW-REQUEST", said, following)
@@ -110,7 +112,9 @@ async def of_the_address(request: Request, error: Exception) -> Response:
 async def of_the_program(request: Request, error: Exception) -> Response:
     """Answer for what nobody foresaw, without telling its text: that goes to the log."""
     said, following = f"{type(error).__name__}, unexpected", "see the log of the process that serves this"
-    return refusal(500, said, following) if is_of_a_browser(request) else problem(500, "WOW", said, following)
+    if is_of_a_browser(request):
+        return refusal(500, said, following, at=request.app.state.at)
+    return problem(500, "WOW", said, following)
 
 
 def is_of_a_browser(request: Request) -> bool:

@@ -44,6 +44,7 @@ for _module in (
     "resetting",
     "retention",
     "rows",
+    "sampling",
     "slots",
     "suite",
     "suspecting",
@@ -64,6 +65,7 @@ from wow_ray.testing.contract.pauses import PausesContract  # noqa: E402 - as ab
 from wow_ray.testing.contract.plans import PlansContract  # noqa: E402 - as above
 from wow_ray.testing.contract.reporting import ReportsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.retention import RemainsContract  # noqa: E402 - as above
+from wow_ray.testing.contract.sampling import SamplesContract  # noqa: E402 - as above
 from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
@@ -81,6 +83,7 @@ __all__ = [
     "PlansContract",
     "RemainsContract",
     "ReportsContract",
+    "SamplesContract",
     "SlotsContract",
     "WakesContract",
 ]

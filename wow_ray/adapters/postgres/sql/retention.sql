@@ -75,3 +75,15 @@ WITH old AS MATERIALIZED (
     DELETE FROM {schema}.deliveries d USING old WHERE d.id = old.id RETURNING 1
 )
 SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS looked, max(at) AS last FROM old;
+
+-- name: forget_samples
+-- Delete samples of how groups stood.
+-- Caller: retention.PostgresRemains.
+WITH old AS MATERIALIZED (
+    SELECT at, group_number FROM {schema}.samples
+    WHERE at <= now() - make_interval(secs => $1) AND ($3::timestamptz IS NULL OR at > $3)
+    ORDER BY at, group_number LIMIT $2 FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM {schema}.samples s USING old WHERE s.at = old.at AND s.group_number = old.group_number RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS looked, max(at) AS last FROM old;

@@ -20,6 +20,10 @@
       const now = fresh.getElementById(old.id);
       if (!now) { if (old.id === "actions") location.reload(); else old.replaceChildren(); continue; }
       if (old.isEqualNode(now)) continue;
+      for (const open of old.querySelectorAll("details[open][id]")) {
+        const twin = now.querySelector("#" + CSS.escape(open.id));
+        if (twin) twin.open = true; // what somebody has opened stays so
+      }
       if ("form" in old.dataset && isInUse(old, now)) continue;
       if (old.contains(document.activeElement) && old.dataset.form === undefined) {
         keepFocus(old, now);
@@ -70,7 +74,7 @@
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
       const text = await answer.text();
       if (leaving) return;
-      if (answer.redirected && new URL(answer.url).pathname === "/login") { location.reload(); return; }
+      if (answer.redirected && new URL(answer.url).pathname.endsWith("/login")) { location.reload(); return; }
       if (!answer.ok) return;
       swap(new DOMParser().parseFromString(text, "text/html"));
       heard = Date.now();
