@@ -63,7 +63,8 @@ def show_call(found: CallDetail, page: Console) -> None:
             ("worker", call.worker or ""),
             ("stored", moment(call.created_at)),
             ("ended", moment(found.ended_at)),
-            ("arguments", found.payload),
+            ("arguments", found.payload or ""),
+            ("headers", "; ".join(f"{key}: {value}" for key, value in (found.headers or {}).items())),
             ("result", found.result or ""),
             ("error", _error(call.error)),
             ("first error", _error(found.first_cause)),
@@ -104,7 +105,7 @@ async def list_(
 @calls.command("show")
 @asks(show_call)
 async def show(operations: Operations, call: CallId) -> CallDetail:
-    """Show one call with its errors, its arguments and its result; secrets in them are hidden."""
+    """Show one call with its errors, its arguments and its result, masked."""
     return await operations.calls.shown(call)
 
 

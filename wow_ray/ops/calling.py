@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wow_ray.errors import ConflictError, NotFoundError, OperationError
 from wow_ray.names import nearest
-from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView
+from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView, Shown
 from wow_ray.ops.commands import Command, check_command
+from wow_ray.ops.masking import Masked
 from wow_ray.policy.durable_asked import CallAsked, CallVerb
 from wow_ray.policy.durable_call import CallState
+from wow_ray.policy.masking import MASK
 from wow_ray.ports.durable_calls import VERBS, CallFilter, DurableCalls
 
 OPEN_CALLS = frozenset({CallState.WAITING, CallState.RUNNING, CallState.EXHAUSTED})
@@ -33,9 +36,10 @@ class CallQuery:
 class CallOperations:
     """Looks at one context's durable calls, and asks things of them."""
 
-    def __init__(self, calls: DurableCalls, new_id: Callable[[], str]) -> None:
-        """Work on one store; `new_id` gives ids of requests."""
+    def __init__(self, calls: DurableCalls, new_id: Callable[[], str], masked: Masked) -> None:
+        """Work on one store; `new_id` gives ids of requests, payloads are shown as `masked` gives them."""
         self._calls = calls
+        self._masked = masked
         self._new_id = new_id
 
     async def listed(self, query: CallQuery) -> CallPage:
@@ -64,7 +68,10 @@ class CallOperations:
         row = await self._calls.get(call_id)
         if row is None:
             raise NotFoundError(f"there is no call {call_id!r}; see `wow-ray calls list`")
-        return CallDetail.of(row)
+        headers = [(f"{row.function}:headers", json.dumps({key: value})) for key, value in row.headers.items()]
+        texts = [(row.function, _arguments(row.payload)), (f"{row.function}:result", row.result or "null"), *headers]
+        payload, result, *each = await self._masked.of(texts)
+        return CallDetail.of(row, Shown(payload, None if row.result is None else result, _pairs(each)))
 
     async def ask(self, verb: CallVerb, call_id: str, command: Command) -> CallAnswer:
         """Ask something of a call, and say what became of it.
@@ -82,3 +89,21 @@ class CallOperations:
             error = NotFoundError if action.code == "not_found" else ConflictError
             raise error(f"{action.code}: {action.text}")
         return CallAnswer.of(action, await self._calls.get(call_id))
+
+
+def _arguments(payload: str) -> str:
+    """Give the arguments alone, as JSON; a payload of another form as it is."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        return payload
+    return json.dumps(found["a"]) if isinstance(found, dict) and found.keys() == {"v", "a"} else payload
+
+
+def _pairs(headers: Sequence[str]) -> dict[str, str]:
+    """Give masked headers as pairs again; one of which nothing may be shown stands there as such."""
+    found: dict[str, str] = {}
+    for text in headers:
+        pair = json.loads(text) if text.endswith("}") else None
+        found |= {key: str(value) for key, value in pair.items()} if isinstance(pair, dict) else {MASK: MASK}
+    return found

@@ -170,6 +170,17 @@ class RedactionSettings(Section):
     prefixes: tuple[HiddenText, ...] = ()
 
 
+class MaskingSettings(Section):
+    """`masking`: what of payloads is shown to nobody, besides fields that are secret everywhere (P4).
+
+    Patterns with `*` and `?`: `fields` of names of fields (`*iban` fits `sender_iban` and `senderIban`), `whole` of
+    names of event types and functions whose payloads are not shown at all.
+    """
+
+    fields: tuple[HiddenText, ...] = ()
+    whole: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = ()
+
+
 Kept = Annotated[SecondsOrForever, Field(ge=3_600)]
 
 
@@ -217,6 +228,7 @@ class Settings(BaseSettings):
     # Spans of attempts, commits and drains, with whatever OpenTelemetry the process has set up.
     tracing: bool = False
     redaction: RedactionSettings = RedactionSettings()
+    masking: MaskingSettings = MaskingSettings()
     retention: RetentionSettings = RetentionSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
@@ -233,6 +245,10 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take what is passed and nothing else: `load` reads the sources, from where it is told to."""
         return (init_settings,)
+
+    def masking_fields(self) -> tuple[str, ...]:
+        """Give the fields whose values are not shown: those named so, and the keys that texts are searched for."""
+        return (*self.masking.fields, *self.redaction.keys)
 
     def redis_of_calls(self) -> SecretStr | None:
         """Give the address of the Redis that durable calls are to lie in; `None` = they lie in Postgres.

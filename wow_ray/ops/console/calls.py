@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from starlette.exceptions import HTTPException
 
 from wow_ray.errors import ConflictError
-from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.calling import OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.console.acting import back, identified, pause_of
@@ -20,6 +19,7 @@ from wow_ray.ops.console.pages import Text, around
 from wow_ray.ops.console.rendering import page
 from wow_ray.ops.http.call_bulk import ManyCalls
 from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.looking import may_read
 from wow_ray.policy.durable_asked import CallVerb
 from wow_ray.policy.durable_call import PENDING, CallState
 from wow_ray.ports.ledger import ActionFilter
@@ -74,13 +74,12 @@ async def call(request: Request, call_id: str, operations: Ops, said: Text = Non
     """Show everything about one call, and with `said` what became of that request; arguments to operators only."""
     shared = await around(request, operations, "Durable call")
     detail = await within(operations.calls.shown(call_id))
-    visitor: Visitor = request.state.visitor
     mine = ActionFilter(detail.call.function, "call", call_id, limit=20)
     state = CallState(detail.call.state)
     more = {
         "detail": detail,
         "call": detail.call,
-        "may_read": visitor.role.covers(Role.OPERATOR),
+        "may_read": may_read(request),
         "pending": state in PENDING,
         "exhausted": state is CallState.EXHAUSTED,
         "running": state is CallState.RUNNING,

@@ -8,12 +8,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
 from wow_ray.ops.http.door import Ops, within
-from wow_ray.ops.http.looking import shown
+from wow_ray.ops.http.looking import may_read, shown
 from wow_ray.policy.durable_asked import CallVerb
 from wow_ray.policy.durable_call import CallState
 
@@ -45,13 +44,12 @@ async def calls(filters: Annotated[Filters, Query()], operations: Ops) -> JSONRe
 
 @router.get("/calls/{call_id}")
 async def call(request: Request, call_id: str, operations: Ops) -> JSONResponse:
-    """Show one call with its errors, its arguments and its result; secrets in them are hidden.
+    """Show one call with its errors, its arguments and its result, masked.
 
     A viewer is shown no arguments, headers and result: they are null.
     """
     detail: dict[str, Any] = (await within(operations.calls.shown(call_id))).to_json()
-    visitor: Visitor = request.state.visitor
-    if not visitor.role.covers(Role.OPERATOR):
+    if not may_read(request):
         detail |= dict.fromkeys(("payload", "headers", "result"))
     return shown(detail)
 

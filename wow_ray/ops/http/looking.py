@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.failure import Category
+from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
 from wow_ray.ops.progress import SHOWN
@@ -82,6 +83,12 @@ def shown(value: object, status: int = 200) -> JSONResponse:
     return JSONResponse(plain(value), status, {"Cache-Control": "no-store"})
 
 
+def may_read(request: Request) -> bool:
+    """Whether who asks may be shown payloads: those who may command (P4)."""
+    visitor: Visitor = request.state.visitor
+    return visitor.role.covers(Role.OPERATOR)
+
+
 @router.get("/overview")
 async def overview(operations: Ops) -> JSONResponse:
     """Show the store as a whole: who owns what, the lag, how much is parked, what takes how much room."""
@@ -139,9 +146,9 @@ async def parked_row(row_id: str, operations: Ops) -> JSONResponse:
 
 
 @router.get("/parked/{row_id}/events")
-async def row_events(row_id: str, operations: Ops) -> JSONResponse:
-    """Show the aggregate's events around the stopped one by version and type; what is in them is not shown."""
-    return shown({"events": await within(operations.stream(row_id))})
+async def row_events(request: Request, row_id: str, operations: Ops) -> JSONResponse:
+    """Show the aggregate's events around the stopped one, with what is in them, masked; to viewers that is null."""
+    return shown({"events": await within(operations.stream(row_id, payloads=may_read(request)))})
 
 
 @router.get("/subscriptions/{name}/settings")
