@@ -14,13 +14,14 @@ from rich.console import Console
 from wow_ray.cli.options import AppOption, ContextOption, DataDirOption, DebugOption, JsonOption, SettingsOption, Where
 from wow_ray.cli.shown import console, document
 from wow_ray.cluster import open_operations
+from wow_ray.errors import OperationError
 from wow_ray.ops import Operations
 from wow_ray.ops.views import plain
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Ask = Callable[Concatenate[Operations, P], Awaitable[T]]
+Ask = Callable[Concatenate[Operations, P], Awaitable[T | None]]
 Show = Callable[[T, Console], None]
 
 _COMMON: dict[str, Any] = {
@@ -36,7 +37,8 @@ _COMMON: dict[str, Any] = {
 def asks(show: Show[T]) -> Callable[[Ask[P, T]], Callable[..., None]]:
     """Make a command of a coroutine that is given `Operations`: what it answers is shown, or written as JSON.
 
-    The command's own parameters come first, then those by which every such command finds its store.
+    The command's own parameters come first, then those by which every such command finds its store. One that has
+    written its answer itself answers `None`.
     """
 
     def decorate(ask: Ask[P, T]) -> Callable[..., None]:
@@ -51,7 +53,11 @@ def asks(show: Show[T]) -> Callable[[Ask[P, T]], Callable[..., None]]:
             **own: Any,  # noqa: ANN401 - the command's own
         ) -> None:
             del debug  # looked at where errors are told
+            if as_json and own.get("csv"):
+                raise OperationError("--json and --csv are both given; keep one")
             answer = asyncio.run(_asked(Where(app, context, data_dir, settings), ask, own))
+            if answer is None:
+                return
             if as_json:
                 document(plain(answer))
             else:
@@ -64,7 +70,7 @@ def asks(show: Show[T]) -> Callable[[Ask[P, T]], Callable[..., None]]:
     return decorate
 
 
-async def _asked(where: Where, ask: Callable[..., Awaitable[T]], own: dict[str, Any]) -> T:
+async def _asked(where: Where, ask: Callable[..., Awaitable[T | None]], own: dict[str, Any]) -> T | None:
     """Find the store, open it, ask."""
     found = where.found()
     async with open_operations(found.database, found.spec) as operations:

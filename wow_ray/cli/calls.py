@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import Etag, RequestId, Who, Why, command_of
-from wow_ray.cli.shown import facts, harmless, moment, table
-from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallQuery, CallView, Operations
+from wow_ray.cli.parked import Csv, Etag, RequestId, Who, Why, command_of
+from wow_ray.cli.shown import facts, harmless, moment, table, written
+from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallQuery, CallView, Operations, sheets
 from wow_ray.ops.calling import OPEN_CALLS
 from wow_ray.ops.views import ErrorView
 from wow_ray.policy.durable_call import CallState
@@ -27,7 +27,9 @@ StateFilter = Annotated[
 FingerprintFilter = Annotated[str | None, typer.Option("--fingerprint", help="Only errors like this one.")]
 KeyFilter = Annotated[str | None, typer.Option("--key", help="Only calls submitted under this key.")]
 After = Annotated[str | None, typer.Option("--after", help="Where the page before ended.")]
-Limit = Annotated[int, typer.Option("--limit", help="Calls on a page.", min=1, max=1_000)]
+Limit = Annotated[
+    int | None, typer.Option("--limit", help="Calls on a page. Default: 100, as CSV all.", min=1, max=1_000)
+]
 
 
 def show_page(found: CallPage, page: Console) -> None:
@@ -95,11 +97,16 @@ async def list_(
     fingerprint: FingerprintFilter = None,
     key: KeyFilter = None,
     after: After = None,
-    limit: Limit = 100,
-) -> CallPage:
+    limit: Limit = None,
+    csv: Csv = False,
+) -> CallPage | None:
     """List durable calls, oldest first, and count those that are not over."""
     states = OPEN_CALLS if state is None else frozenset(state)
-    return await operations.calls.listed(CallQuery(states, function, fingerprint, key, after, limit))
+    query = CallQuery(states, function, fingerprint, key, after, 100 if limit is None else limit)
+    if csv:
+        await written(sheets.calls(operations, query, limit))
+        return None
+    return await operations.calls.listed(query)
 
 
 @calls.command("show")

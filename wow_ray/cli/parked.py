@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.shown import facts, harmless, moment, table, times
+from wow_ray.cli.shown import facts, harmless, moment, table, times, written
 from wow_ray.errors import OperationError
 from wow_ray.ops import (
     Applied,
@@ -21,6 +21,7 @@ from wow_ray.ops import (
     ParkedQuery,
     ParkedView,
     Pending,
+    sheets,
 )
 from wow_ray.ops.progress import SHOWN
 from wow_ray.ops.views import View
@@ -50,6 +51,7 @@ StateFilter = Annotated[
     typer.Option("--state", help="Only this state; repeatable. Default: parked, retrying, exhausted."),
 ]
 ReasonFilter = Annotated[Reason | None, typer.Option("--reason", help="Only rows that stopped for this.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Write CSV: a heading, then all rows, or --limit of them.")]
 FingerprintFilter = Annotated[str | None, typer.Option("--fingerprint", help="Only errors like this one.")]
 
 
@@ -139,8 +141,11 @@ async def list_(
     reason: ReasonFilter = None,
     fingerprint: FingerprintFilter = None,
     after: Annotated[str | None, typer.Option("--after", help="Begin behind this row.")] = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many rows, 1 to 1000.")] = 100,
-) -> Listing:
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="At most so many rows, 1 to 1000. Default: 100, as CSV all.")
+    ] = None,
+    csv: Csv = False,
+) -> Listing | None:
     """List parked aggregates, oldest first."""
     kind, _, identity = (aggregate or "").partition("/")
     query = ParkedQuery(
@@ -152,8 +157,11 @@ async def list_(
         reason=reason,
         fingerprint=fingerprint,
         after=after,
-        limit=limit,
+        limit=100 if limit is None else limit,
     )
+    if csv:
+        await written(sheets.parked(operations, query, limit))
+        return None
     page, count = await operations.parked(query), await operations.count(query)
     return Listing(page.rows, page.next, count.rows, count.exact)
 

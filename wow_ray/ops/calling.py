@@ -44,17 +44,22 @@ class CallOperations:
 
     async def listed(self, query: CallQuery) -> CallPage:
         """List calls by id; raises `NotFoundError` for a function of which nothing is stored that is not over."""
+        page, following = await self.some(query)
+        counts = await self.counts()
+        if not page and query.function is not None and query.after is None and query.function not in counts:
+            hint = nearest(query.function, counts)
+            if hint:
+                raise NotFoundError(f"no calls of {query.function!r} are stored{hint}")
+        return CallPage(page, counts, following)
+
+    async def some(self, query: CallQuery) -> tuple[tuple[CallView, ...], str | None]:
+        """List calls by id, and say where the next page begins, `None` = there is none; raises `OperationError`."""
         if not 1 <= query.limit <= MOST_LISTED:
             raise OperationError(f"limit is {query.limit}; from 1 to {MOST_LISTED:,}")
         wanted = CallFilter(query.states, query.function, query.fingerprint, query.key, query.after, query.limit + 1)
         rows = await self._calls.rows(wanted)
-        counts = await self.counts()
-        if not rows and query.function is not None and query.after is None and query.function not in counts:
-            hint = nearest(query.function, counts)
-            if hint:
-                raise NotFoundError(f"no calls of {query.function!r} are stored{hint}")
         page = tuple(map(CallView.of, rows[: query.limit]))
-        return CallPage(page, counts, page[-1].id if len(rows) > query.limit else None)
+        return page, page[-1].id if len(rows) > query.limit else None
 
     async def counts(self) -> Mapping[str, Mapping[str, int]]:
         """Count the calls that are not over, by function and state."""

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from wow_ray.ops.access import Access
-from wow_ray.ops.console import acting, calls, many, notices, pages, signing_in
+from wow_ray.ops.console import acting, calls, exports, many, notices, pages, signing_in
 from wow_ray.ops.console.rendering import STATIC
 
 FILES = frozenset({"console.css", "console.js", "icon.svg"})
@@ -20,6 +20,7 @@ def add_console(app: FastAPI, access: Access) -> None:
     app.state.access = access
     app.include_router(signing_in.router)
     app.include_router(pages.router)
+    app.include_router(exports.router)
     app.include_router(notices.router)
     app.include_router(many.router)
     app.include_router(calls.router)

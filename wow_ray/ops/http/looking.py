@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.failure import Category
+from wow_ray.ops import sheets
 from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.exporting import ANSWERS, Format, sheet, wants_csv
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
 from wow_ray.ops.progress import SHOWN
 from wow_ray.ops.views import plain
@@ -63,6 +65,12 @@ class Filters(BaseModel):
             self.stopped_version,
             self.sort == "newest",
         )
+
+
+class Listed(Filters):
+    """Which rows are listed, and how."""
+
+    format: Format | None = Field(None, description="`csv`: all that fit, or `limit` where given; else `Accept` says")
 
 
 class Actions(BaseModel):
@@ -120,9 +128,12 @@ async def pauses(name: str, operations: Ops, limit: Annotated[int, Query(ge=1, l
     return shown({"pauses": await within(operations.pauses(name, limit))})
 
 
-@router.get("/parked")
-async def parked(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+@router.get("/parked", responses={**ANSWERS}, response_class=JSONResponse, response_model=None)
+async def parked(request: Request, filters: Annotated[Listed, Query()], operations: Ops) -> Response:
     """List parked rows, oldest first; a page may be shorter than its limit and still have a next one."""
+    if wants_csv(request, filters.format):
+        most = filters.limit if "limit" in filters.model_fields_set else None
+        return await sheet(sheets.parked(operations, filters.query(), most), "parked")
     return shown(await within(operations.parked(filters.query())))
 
 
