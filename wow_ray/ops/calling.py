@@ -12,7 +12,7 @@ from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView, S
 from wow_ray.ops.commands import Command, check_command
 from wow_ray.ops.masking import Masked
 from wow_ray.policy.durable_asked import CallAsked, CallVerb
-from wow_ray.policy.durable_call import CallState
+from wow_ray.policy.durable_call import CallRow, CallState
 from wow_ray.policy.masking import MASK
 from wow_ray.ports.durable_calls import VERBS, CallFilter, DurableCalls
 
@@ -70,13 +70,21 @@ class CallOperations:
 
     async def shown(self, call_id: str) -> CallDetail:
         """Show one call with everything known about it; raises `NotFoundError`."""
-        row = await self._calls.get(call_id)
-        if row is None:
-            raise NotFoundError(f"there is no call {call_id!r}; see `wow-ray calls list`")
+        row = await self._row(call_id)
         headers = [(f"{row.function}:headers", json.dumps({key: value})) for key, value in row.headers.items()]
         texts = [(row.function, _arguments(row.payload)), (f"{row.function}:result", row.result or "null"), *headers]
         payload, result, *each = await self._masked.of(texts)
         return CallDetail.of(row, Shown(payload, None if row.result is None else result, _pairs(each)))
+
+    async def view(self, call_id: str) -> CallView:
+        """Show one call as in a list; raises `NotFoundError`."""
+        return CallView.of(await self._row(call_id))
+
+    async def _row(self, call_id: str) -> CallRow:
+        row = await self._calls.get(call_id)
+        if row is None:
+            raise NotFoundError(f"there is no call {call_id!r}; see `wow-ray calls list`")
+        return row
 
     async def ask(self, verb: CallVerb, call_id: str, command: Command) -> CallAnswer:
         """Ask something of a call, and say what became of it.

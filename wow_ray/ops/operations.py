@@ -68,6 +68,8 @@ class Operations:
         """What may be done about durable functions."""
         self.notices = NoticeOperations(context, client.outbox, new_id)
         """What webhooks were told, and what may be done about it."""
+        self.batches = client.batches
+        """Where commands on many are kept."""
         self.clock = clock
         self.new_id = new_id
         self._finding = Finding(client.ledger, client.reader, overview, masked)

@@ -170,7 +170,12 @@ DELIVERY = [
 ]
 """The columns of a delivery of notices."""
 
+BATCH_STAGE = """CASE WHEN b.stage IN ('canary', 'running') AND b.lease_until <= clock_timestamp()
+    THEN 'interrupted' ELSE b.stage END"""
+"""The stage of a batch as it is by now."""
+
 SUBJECTS = (
+    "batches",
     "durable_calls",
     "effects",
     "function_pauses",
@@ -241,6 +246,7 @@ def statements(schema: str) -> dict[str, str]:
         "call": ", ".join(f"c.{column}" for column in CALL),
         "delivery": ", ".join(f"d.{column}" for column in DELIVERY),
         "wanted": WANTED,
+        "batch_stage": BATCH_STAGE,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
         "function_pause": ", ".join(FUNCTION_PAUSE),
     }

@@ -13,14 +13,12 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from wow_ray.ops.access import Access
-from wow_ray.ops.bulk import ParkedBatches
 from wow_ray.ops.call_bulk import CallBatches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
 from wow_ray.ops.http import (
     asking,
     bulk,
-    call_bulk,
     calling,
     events,
     functions,
@@ -34,6 +32,7 @@ from wow_ray.ops.http import (
 from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
+from wow_ray.ops.parked_bulk import ParkedBatches
 
 PREFIX = "/api/v1"
 
@@ -67,11 +66,11 @@ def api(opened: Opened, access: Access | None = None) -> FastAPI:
     app.state.pulse = events.Pulse()
     app.state.meter = measuring.Meter()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
-    version.include_router(bulk.router)
+    version.include_router(bulk.parked)
     version.include_router(looking.router)
     version.include_router(asking.router)
     version.include_router(pausing.router)
-    version.include_router(call_bulk.router)
+    version.include_router(bulk.calls)
     version.include_router(calling.router)
     version.include_router(functions.router)
     version.include_router(notifying.router)
