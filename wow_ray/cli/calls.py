@@ -9,27 +9,16 @@ from rich.console import Console
 from rich.text import Text
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import Csv, Etag, RequestId, Who, Why, command_of
+from wow_ray.cli.filters import After, Csv, Limit, OfCalls
+from wow_ray.cli.given import Who, Why, command_of
+from wow_ray.cli.parked import Etag, RequestId
 from wow_ray.cli.shown import facts, harmless, moment, table, written
-from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallQuery, CallView, Operations, sheets
-from wow_ray.ops.calling import OPEN_CALLS
+from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallView, Operations, sheets
 from wow_ray.ops.views import ErrorView
-from wow_ray.policy.durable_call import CallState
 
-calls = typer.Typer(help="Durable calls: list, show, retry, cancel, discard.", no_args_is_help=True)
+calls = typer.Typer(help="Durable calls: list, show, retry, cancel, discard, bulk.", no_args_is_help=True)
 
 CallId = Annotated[str, typer.Argument(metavar="ID", help="The call, as `calls list` shows it.")]
-FunctionFilter = Annotated[str | None, typer.Option("--function", help="Only calls of this function.")]
-StateFilter = Annotated[
-    list[CallState] | None,
-    typer.Option("--state", help="Only this state; repeatable. Default: waiting, running, exhausted."),
-]
-FingerprintFilter = Annotated[str | None, typer.Option("--fingerprint", help="Only errors like this one.")]
-KeyFilter = Annotated[str | None, typer.Option("--key", help="Only calls submitted under this key.")]
-After = Annotated[str | None, typer.Option("--after", help="Where the page before ended.")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", help="Calls on a page. Default: 100, as CSV all.", min=1, max=1_000)
-]
 
 
 def show_page(found: CallPage, page: Console) -> None:
@@ -90,19 +79,10 @@ def show_answer(answer: CallAnswer, page: Console) -> None:
 @calls.command("list")
 @asks(show_page)
 async def list_(
-    operations: Operations,
-    *,
-    function: FunctionFilter = None,
-    state: StateFilter = None,
-    fingerprint: FingerprintFilter = None,
-    key: KeyFilter = None,
-    after: After = None,
-    limit: Limit = None,
-    csv: Csv = False,
+    operations: Operations, which: OfCalls, *, after: After = None, limit: Limit = None, csv: Csv = False
 ) -> CallPage | None:
     """List durable calls, oldest first, and count those that are not over."""
-    states = OPEN_CALLS if state is None else frozenset(state)
-    query = CallQuery(states, function, fingerprint, key, after, 100 if limit is None else limit)
+    query = which.query(after, limit)
     if csv:
         await written(sheets.calls(operations, query, limit))
         return None

@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import RequestId, Who, Why, command_of
+from wow_ray.cli.given import Who, Why, command_of
+from wow_ray.cli.parked import RequestId
 from wow_ray.cli.shown import harmless, moment, table
 from wow_ray.ops import FunctionList, FunctionPauseAnswer, FunctionPauseList, FunctionPauseView, Operations
 from wow_ray.policy.pauses import PauseReason

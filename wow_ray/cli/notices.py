@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import RequestId, Who, Why, command_of
+from wow_ray.cli.given import Who, Why, command_of
+from wow_ray.cli.parked import RequestId
 from wow_ray.cli.shown import facts, harmless, moment, table, times
 from wow_ray.ops import Operations
 from wow_ray.ops.notice_views import DeliveryDetail, DeliveryPage, DeliveryView, NoticeAnswer

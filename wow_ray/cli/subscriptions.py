@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -9,16 +10,19 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
+from wow_ray.cli.given import Who, Why, command_of
 from wow_ray.cli.living import show_parts, state_cells, state_facts
 from wow_ray.cli.looking import by_state
-from wow_ray.cli.parked import RequestId, Who, Why, command_of, show_answer
+from wow_ray.cli.parked import RequestId
+from wow_ray.cli.parked_shown import show_answer
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
 from wow_ray.ops import GroupView, Operations, PauseAnswer, PauseView
+from wow_ray.ops.effective import SettingView
 from wow_ray.ops.views import Applied, Pending, View
 from wow_ray.policy.pauses import PauseReason
 
 subscriptions = typer.Typer(
-    help="The groups of handlers: list, show, pause, resume, reset.",
+    help="The groups of handlers: list, show, settings, pause, resume, reset.",
     no_args_is_help=True,
 )
 
@@ -117,6 +121,22 @@ def show_group(found: Shown, page: Console) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Effective(View):
+    """What handlers run under, by their names; empty where only the store was asked."""
+
+    settings: Mapping[str, tuple[SettingView, ...]]
+
+
+def show_settings(found: Effective, page: Console) -> None:
+    """Write one line for each setting of each handler."""
+    rows = [(name, one.name, one.value, one.source) for name, all_ in found.settings.items() for one in all_]
+    if rows:
+        table(page, ("HANDLER", "SETTING", "VALUE", "FROM"), rows)
+    else:
+        page.print("not known here: give the app with --app, not its context alone")
+
+
 def show_pause(answer: PauseAnswer, page: Console) -> None:
     """Write what became of a pause or a resume, and who stands still now."""
     what = f"{answer.verb.value.replace('_', ' of ', 1) if answer.changed else 'nothing changed'}"
@@ -141,6 +161,14 @@ async def list_(operations: Operations) -> Groups:
 async def show(operations: Operations, name: Name) -> Shown:
     """Show one group, and who has paused and resumed it."""
     return Shown(await operations.subscription(name), await operations.pauses(name, HISTORY))
+
+
+@subscriptions.command("settings")
+@asks(show_settings)
+async def settings(operations: Operations, name: Name) -> Effective:
+    """Show what each handler of a group runs under, and where each setting comes from; takes --app."""
+    group = await operations.subscription(name)
+    return Effective({each: await operations.settings(each) for each in group.subscriptions})
 
 
 @subscriptions.command("pause")
