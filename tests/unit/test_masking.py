@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from wow_ray import Aggregate, App, DefinitionError, Durable, Event, on_event, r
 from wow_ray.ops import Known, Operations
 from wow_ray.ops.access import Access, Role, TokenSource, made_token
 from wow_ray.ops.http import api
+from wow_ray.ops.masking import Masked
 from wow_ray.policy.masking import MASK, MOST_SHOWN, Masking
 from wow_ray.settings import Settings
 from wow_ray.settings.tree import MaskingSettings, RedactionSettings
@@ -188,15 +189,25 @@ async def test_the_apps_own_rule_is_asked_first_and_never_believed_about_secrets
         assert {"order_paid", "refund", "refund:result", "refund:headers"} == set(names)
 
 
+def raising(error: BaseException) -> Callable[[str, Any], Any]:
+    """Give a rule that raises."""
+
+    def mask(name: str, payload: Any) -> Any:  # noqa: ANN401, ARG001 - JSON
+        raise error
+
+    return mask
+
+
 @pytest.mark.parametrize("given", [object(), {"n": {1, 2}}, ("x", object())])
 async def test_what_a_rule_cannot_tell_is_masked_whole(given: object) -> None:
     """It raises whatever it likes, or gives what is no JSON."""
     async with a_shop() as shop:
         shop.app.masker(lambda _name, _payload: given)
         assert await shop.body() == MASK
-    async with a_shop() as shop:
-        shop.app.masker(lambda _name, payload: payload["missing"])
-        assert await shop.body() == MASK
+    for error in (KeyError("missing"), SystemExit(1), KeyboardInterrupt()):
+        async with a_shop() as shop:
+            shop.app.masker(raising(error))
+            assert await shop.body() == MASK
 
 
 async def test_a_rule_that_hangs_masks_whole_and_keeps_nobody_waiting_twice() -> None:
@@ -222,6 +233,16 @@ async def test_a_rule_that_hangs_masks_whole_and_keeps_nobody_waiting_twice() ->
             let_go.set()
 
 
+async def test_what_is_long_is_masked_beside_the_loop() -> None:
+    """Some megabytes keep nobody waiting, and come out as short ones do."""
+    async with a_shop() as shop:
+        masked = Masked(Masking(), shop.running.clock)
+        texts = [("order_paid", json.dumps({"pin": 1, "text": "x" * 90_000})) for _ in range(20)]
+        shown = await masked.of(texts)
+        assert len(shown) == 20
+        assert all(text.startswith('{"pin": "***", "text": "x') and len(text) < 5_000 for text in shown)
+
+
 def test_a_masker_is_checked_where_it_is_declared() -> None:
     """It is called at once, with a name and a payload."""
     app = App("shop")
@@ -235,7 +256,7 @@ def test_a_masker_is_checked_where_it_is_declared() -> None:
 
 @pytest.mark.parametrize(("role", "shows"), [(Role.VIEWER, False), (Role.OPERATOR, True)])
 async def test_payloads_are_for_operators(role: Role, shows: bool) -> None:  # noqa: FBT001 - what is to be told
-    """Issue 7.1: over HTTP and in the console, of events and of calls."""
+    """P4: over HTTP and in the console, of events and of calls."""
     token, holder = made_token("vic", role)
     async with a_shop() as shop:
 

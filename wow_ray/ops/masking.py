@@ -1,8 +1,8 @@
 """Payloads as operators are shown them: masked by the app's rule, which may raise, wait or hang.
 
-Rules of the app's own are called in a thread, one at a time, and have a second for all that is shown at once; when they
-take longer nothing of it is shown, and the thread is left to itself. Where the app is not known neither is its rule, so
-nothing is shown.
+Rules of the app's own are called in a thread, one at a time, and have a second for all that is shown at once, as has
+what is long; when it takes longer nothing of it is shown, and the thread is left to itself. Where the app is not known
+neither is its rule, so nothing is shown.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from wow_ray.runtime.asking import Thread
 
 BOUND = 1.0
 """Seconds that rules of an app may take for all payloads that are shown at once."""
+SMALL = 100_000
+"""Characters that are masked at once where no rule of an app is asked; more would keep the loop from others."""
 UNKNOWN = Masking(whole=("*",))
 """Of an app that is not known."""
 
@@ -36,7 +38,7 @@ class Masked:
 
     async def of(self, payloads: Sequence[Payload]) -> list[str]:
         """Give what may be shown of each, in that order."""
-        if not self._masking.maskers:
+        if not self._masking.maskers and sum(len(text) for _, text in payloads) <= SMALL:
             return self._all(payloads)
         async with self._turn:
             return await self._in_thread(payloads)
@@ -63,6 +65,6 @@ class Masked:
 
     @staticmethod
     def _found(call: asyncio.Future[object], payloads: Sequence[Payload]) -> list[str]:
-        """Give what was found, nothing of it when the rules hang."""
-        found = call.result() if call.done() else None
+        """Give what was found, nothing of it when the rules hang, or want to end the program."""
+        found = call.result() if call.done() and call.exception() is None else None
         return found if isinstance(found, list) else [MASK] * len(payloads)
