@@ -13,7 +13,7 @@ from wow_ray.errors import ConflictError, NotFoundError, OperationError, StoreUn
 from wow_ray.ops import Command, Operations, ParkedQuery
 from wow_ray.ops.bulk_run import LEASE
 from wow_ray.ops.parked_bulk import ParkedBatches
-from wow_ray.policy.batches import Stage
+from wow_ray.policy.batches import Stage, fail_alike
 from wow_ray.ports.ledger import ActionFilter
 
 ROWS = 12
@@ -207,3 +207,22 @@ async def test_over_http_and_in_the_console(window: Window) -> None:
     assert again.status_code == 200
     await done(window, process, head["id"])
     is_problem(await window.client.post(f"{bulk}/{head['id']}/resume", json={"reason": "x"}), 409, "WOW-CONFLICT")
+
+
+@pytest.mark.parametrize(
+    ("marks", "rows", "alike"),
+    [
+        ([], 12, 0),
+        (["a", "a"], 12, 0),
+        (["a", "a", "a"], 12, 3),
+        (["a", "a", "b"], 12, 0),
+        (["a", "", "a"], 12, 0),
+        (["", "", ""], 12, 0),
+        (["a"], 1, 1),
+        (["a", "a"], 2, 2),
+        (["a"], 2, 0),
+    ],
+)
+def test_what_fails_alike(marks: list[str], rows: int, alike: int) -> None:
+    """P12: the last three, or all there are; a success in between is a success."""
+    assert fail_alike(marks, rows) == alike

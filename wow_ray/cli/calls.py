@@ -10,8 +10,7 @@ from rich.text import Text
 
 from wow_ray.cli.asking import asks
 from wow_ray.cli.filters import After, Csv, Limit, OfCalls
-from wow_ray.cli.given import Who, Why, command_of
-from wow_ray.cli.parked import Etag, RequestId
+from wow_ray.cli.given import GivenOnRow
 from wow_ray.cli.shown import facts, harmless, moment, table, written
 from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallView, Operations, sheets
 from wow_ray.ops.views import ErrorView
@@ -101,14 +100,10 @@ async def show(operations: Operations, call: CallId) -> CallDetail:
 async def retry(
     operations: Operations,
     call: CallId,
-    *,
-    reason: Why,
-    etag: Etag = None,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> CallAnswer:
     """Have a call tried now; one that is exhausted gets a fresh budget."""
-    return await operations.calls.ask("retry", call, command_of(actor, reason, request_id, etag))
+    return await operations.calls.ask("retry", call, given.command())
 
 
 @calls.command("cancel")
@@ -116,14 +111,10 @@ async def retry(
 async def cancel(
     operations: Operations,
     call: CallId,
-    *,
-    reason: Why,
-    etag: Etag = None,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> CallAnswer:
     """End a call that waits or runs; one that runs is ended within seconds."""
-    return await operations.calls.ask("cancel", call, command_of(actor, reason, request_id, etag))
+    return await operations.calls.ask("cancel", call, given.command())
 
 
 @calls.command("discard")
@@ -131,14 +122,10 @@ async def cancel(
 async def discard(
     operations: Operations,
     call: CallId,
-    *,
-    reason: Why,
-    etag: Etag = None,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> CallAnswer:
     """Put an exhausted call aside for good."""
-    return await operations.calls.ask("discard", call, command_of(actor, reason, request_id, etag))
+    return await operations.calls.ask("discard", call, given.command())
 
 
 def _line(call: CallView) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from inspect import Parameter
 from typing import Annotated, Any, get_type_hints
 
@@ -23,6 +23,41 @@ Who = Annotated[str | None, typer.Option("--actor", help="Who asks. Default: the
 
 class Options:
     """Fields, annotated as Typer has them, each of which is an option."""
+
+
+RequestId = Annotated[
+    str | None,
+    typer.Option("--request-id", help="Repeating a command with the same one asks once. Default: a new one."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Given(Options):
+    """Who asks and why, once however often it is repeated."""
+
+    reason: Why
+    actor: Who = None
+    request_id: RequestId = None
+
+    def command(self) -> Command:
+        """Put them together."""
+        return command_of(self.actor, self.reason, self.request_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOnRow(Options):
+    """Who asks and why, of something as it was seen."""
+
+    reason: Why
+    actor: Who = None
+    etag: Annotated[
+        int | None, typer.Option("--etag", help="Its etag as you saw it: refused when it has changed since.")
+    ] = None
+    request_id: RequestId = None
+
+    def command(self) -> Command:
+        """Put them together."""
+        return command_of(self.actor, self.reason, self.request_id, self.etag)
 
 
 def command_of(actor: str | None, reason: str, request_id: str | None, etag: int | None) -> Command:

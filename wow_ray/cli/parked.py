@@ -8,7 +8,7 @@ import typer
 
 from wow_ray.cli.asking import asks
 from wow_ray.cli.filters import PAGE, After, Csv, Limit, OfRows
-from wow_ray.cli.given import Who, Why, command_of
+from wow_ray.cli.given import GivenOnRow
 from wow_ray.cli.parked_shown import (
     Events,
     Groups,
@@ -36,13 +36,6 @@ parked = typer.Typer(
 )
 
 RowId = Annotated[str, typer.Argument(metavar="ID", help="The row, as `parked list` shows it.")]
-Etag = Annotated[
-    int | None, typer.Option("--etag", help="The row's etag as you saw it: refused when it has changed since.")
-]
-RequestId = Annotated[
-    str | None,
-    typer.Option("--request-id", help="Repeating a command with the same one asks once. Default: a new one."),
-]
 Sort = Annotated[Literal["oldest", "newest"], typer.Option("--sort", help="In which order.")]
 
 
@@ -99,14 +92,10 @@ async def show(operations: Operations, row: RowId) -> ParkedDetail:
 async def resume(
     operations: Operations,
     row: RowId,
-    *,
-    reason: Why,
-    actor: Who = None,
-    etag: Etag = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> Applied | Pending:
     """Handle it again from the event it stopped at, with a fresh budget."""
-    return await operations.resume(row, command_of(actor, reason, request_id, etag))
+    return await operations.resume(row, given.command())
 
 
 @parked.command("skip")
@@ -114,18 +103,15 @@ async def resume(
 async def skip(
     operations: Operations,
     row: RowId,
+    given: GivenOnRow,
     *,
-    reason: Why,
     through_version: Annotated[
         int | None, typer.Option("--through-version", help="Through this version. Default: the last event held now.")
     ] = None,
     only: Annotated[bool, typer.Option("--only", help="Only the event it stopped at; go on behind it.")] = False,
-    actor: Who = None,
-    etag: Etag = None,
-    request_id: RequestId = None,
 ) -> Applied | Pending:
     """Pass over held events for good; later ones are handled. Says exactly what was passed over."""
-    command = command_of(actor, reason, request_id, etag)
+    command = given.command()
     return await operations.skip(row, command, through_version=through_version, only=only)
 
 
@@ -134,14 +120,10 @@ async def skip(
 async def retry_now(
     operations: Operations,
     row: RowId,
-    *,
-    reason: Why,
-    actor: Who = None,
-    etag: Etag = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> Applied | Pending:
     """Make its next automatic retry now."""
-    return await operations.retry_now(row, command_of(actor, reason, request_id, etag))
+    return await operations.retry_now(row, given.command())
 
 
 @parked.command("park")
@@ -150,14 +132,10 @@ async def park(
     operations: Operations,
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The group, as `subscriptions list` shows it.")],
     aggregate: Annotated[str, typer.Argument(metavar="AGGREGATE", help="The aggregate, as in order/o-42.")],
-    *,
-    reason: Why,
-    actor: Who = None,
-    etag: Etag = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> Applied | Pending:
     """Hold an aggregate in a group until it is resumed or skipped; also stops a drain of it."""
     kind, slash, identity = aggregate.partition("/")
     if not slash or not kind or not identity:
         raise OperationError(f"{aggregate!r} is no aggregate; write kind/id, as in order/o-42")
-    return await operations.park(group, kind, identity, command_of(actor, reason, request_id, etag))
+    return await operations.park(group, kind, identity, given.command())

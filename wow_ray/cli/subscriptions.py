@@ -10,10 +10,9 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.given import Who, Why, command_of
+from wow_ray.cli.given import Given
 from wow_ray.cli.living import show_parts, state_cells, state_facts
 from wow_ray.cli.looking import by_state
-from wow_ray.cli.parked import RequestId
 from wow_ray.cli.parked_shown import show_answer
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
 from wow_ray.ops import GroupView, Operations, PauseAnswer, PauseView
@@ -176,15 +175,13 @@ async def settings(operations: Operations, name: Name) -> Effective:
 async def pause(
     operations: Operations,
     name: Name,
+    given: Given,
     *,
-    reason: Why,
     partition: OfPartition = None,
     which: SetPause = "operator",
-    actor: Who = None,
-    request_id: RequestId = None,
 ) -> PauseAnswer:
     """Have a group stand still, through restarts and moves, until it is resumed; calls under way end."""
-    command = command_of(actor, reason, request_id, None)
+    command = given.command()
     return await operations.pause_subscription(name, command, partition=partition, pause=PauseReason(which))
 
 
@@ -193,15 +190,13 @@ async def pause(
 async def resume(
     operations: Operations,
     name: Name,
+    given: Given,
     *,
-    reason: Why,
     partition: OfPartition = None,
     which: EndedPause = "operator",
-    actor: Who = None,
-    request_id: RequestId = None,
 ) -> PauseAnswer:
     """End one pause of a group; it goes on when there is no other."""
-    command = command_of(actor, reason, request_id, None)
+    command = given.command()
     return await operations.resume_subscription(name, command, partition=partition, pause=PauseReason(which))
 
 
@@ -210,13 +205,10 @@ async def resume(
 async def reset(
     operations: Operations,
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The projection, as `subscriptions list` shows it.")],
-    *,
-    reason: Why,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: Given,
 ) -> Applied | Pending:
     """Let a projection begin anew at the beginning of the log; its ledger rows close, its on_reset hook is called."""
-    return await operations.reset(group, command_of(actor, reason, request_id, None))
+    return await operations.reset(group, given.command())
 
 
 def _in_short(pause: PauseView) -> str:

@@ -37,7 +37,7 @@ FOLLOW = 30.0
 LOOK_AGAIN = 0.25
 MOST_MESSAGE = 500
 """Characters of an error's message that are kept of a row as it was seen."""
-MOST_RATE = 1_000.0
+LEAST_RATE, MOST_RATE = 0.001, 1_000.0
 
 Q = TypeVar("Q")
 
@@ -123,8 +123,8 @@ class Batches(ABC, Generic[R, Q]):
     async def _begin(self, batch_id: str, command: Command, stages: frozenset[Stage], rate: float | None) -> Batch[R]:
         """Have this process run it, unless another one does."""
         check_command(command)
-        if rate is not None and not 0 < rate <= MOST_RATE:
-            raise OperationError(f"rate is {rate:g}; rows a second, above 0 and at most {MOST_RATE:g}")
+        if rate is not None and not LEAST_RATE <= rate <= MOST_RATE:
+            raise OperationError(f"rate is {rate:g}; rows a second, from {LEAST_RATE:g} to {MOST_RATE:g}")
         await self.batch(batch_id)
         operations = await self.opening()
         asked = Asked(operations.new_id(), command.actor.strip(), command.reason.strip(), rate)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from wow_ray.ops.bulk import MOST_RATE, Batches
+from wow_ray.ops.bulk import LEAST_RATE, MOST_RATE, Batches
 from wow_ray.ops.bulk_views import Batch, BatchList
 from wow_ray.ops.call_bulk import CallBatches
 from wow_ray.ops.call_views import CallView
@@ -44,7 +44,9 @@ class OfCalls(BaseModel):
 class Resumed(Why):
     """Why to go on, and how fast."""
 
-    rate: float | None = Field(None, gt=0, le=MOST_RATE, description="rows a second at most; null = as they come")
+    rate: float | None = Field(
+        None, ge=LEAST_RATE, le=MOST_RATE, description="rows a second at most; null = as they come"
+    )
 
 
 class Begun(Resumed):

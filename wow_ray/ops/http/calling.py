@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.ops import sheets
+from wow_ray.ops.call_views import CallPage
 from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
@@ -44,7 +45,7 @@ class Listed(Filters):
     format: Format | None = Field(None, description="`csv`: all that fit, or `limit` where given; else `Accept` says")
 
 
-@router.get("/calls", responses={**ANSWERS}, response_class=JSONResponse, response_model=None)
+@router.get("/calls", response_model=CallPage, responses={**ANSWERS})
 async def calls(request: Request, filters: Annotated[Listed, Query()], operations: Ops) -> Response:
     """List durable calls, oldest first, and count what is not over by function and state."""
     if wants_csv(request, filters.format):

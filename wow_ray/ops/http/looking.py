@@ -15,7 +15,7 @@ from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.exporting import ANSWERS, Format, sheet, wants_csv
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
 from wow_ray.ops.progress import SHOWN
-from wow_ray.ops.views import plain
+from wow_ray.ops.views import ParkedPage, plain
 from wow_ray.policy.parked import Reason, State
 from wow_ray.ports.ledger import ActionFilter
 
@@ -128,7 +128,7 @@ async def pauses(name: str, operations: Ops, limit: Annotated[int, Query(ge=1, l
     return shown({"pauses": await within(operations.pauses(name, limit))})
 
 
-@router.get("/parked", responses={**ANSWERS}, response_class=JSONResponse, response_model=None)
+@router.get("/parked", response_model=ParkedPage, responses={**ANSWERS})
 async def parked(request: Request, filters: Annotated[Listed, Query()], operations: Ops) -> Response:
     """List parked rows, oldest first; a page may be shorter than its limit and still have a next one."""
     if wants_csv(request, filters.format):
