@@ -13,8 +13,9 @@ from wow_ray.errors import ConflictError, NotFoundError, OperationError, StoreUn
 from wow_ray.ops import Command, Operations, ParkedQuery
 from wow_ray.ops.bulk_run import LEASE
 from wow_ray.ops.parked_bulk import ParkedBatches
-from wow_ray.policy.batches import Stage, fail_alike
+from wow_ray.policy.batches import CANARY, Stage, fail_alike
 from wow_ray.ports.ledger import ActionFilter
+from wow_ray.testing.clock import at_rest
 
 ROWS = 12
 WHY, LATER = Command("ann", "the carrier is back"), Command("bob", "go on")
@@ -131,6 +132,22 @@ async def test_it_is_stopped_from_another_process_and_resumed(window: Window) ->
     assert (found.stage, found.why, found.asked) == (Stage.STOPPED, "carla stopped it", asked)
     await first.batches.resume(batch_id, LATER)
     await done(window, first, batch_id)
+
+
+async def test_one_that_stops_by_itself_is_seen_as_stopped_while_rows_are_under_way(window: Window) -> None:
+    """Nobody takes it for interrupted, and resumes it, because its last rows take their time."""
+    first, second = Process(window, "a"), Process(window, "b")
+    batch = await first.batches.preview(ParkedQuery(), "resume")
+    await window.stop()  # nobody applies what is asked for
+    await first.batches.start(batch.id, WHY)
+    await at_rest()
+    assert (await first.batches.batch(batch.id)).asked == CANARY
+    first.batches._runs[batch.id].stopped("three in a row stopped again")  # noqa: SLF001 - as it does itself
+    await window.running.clock.advance(2.0)
+    found = await second.batches.batch(batch.id)
+    assert (found.stage, found.why, found.asked) == (Stage.STOPPED, "three in a row stopped again", 0)
+    await first.batches.close()
+    assert (await second.batches.batch(batch.id)).stage is Stage.STOPPED
 
 
 async def test_no_more_rows_a_second_than_asked(window: Window) -> None:

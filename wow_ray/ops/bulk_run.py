@@ -109,9 +109,12 @@ class Run(Generic[R]):
                 await clock.sleep(at - now)
 
     async def _beat(self, clock: Clock) -> None:
-        """Say that it still runs; stop when the store says otherwise."""
-        while not self.batch.ended:
+        """Say that it still runs, and that it has stopped while rows are under way; stop when the store says so."""
+        while not self.lost:
             await clock.sleep(BEAT)
+            if self.batch.ended:
+                await self._end()
+                return
             with suppress(WowError):  # the store is away, which the rows find out, too
                 store = (await self._opening()).batches
                 if not await store.beat(self.batch.id, self._runner, self.batch.stage, LEASE):
