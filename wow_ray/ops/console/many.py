@@ -28,7 +28,7 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is said of one kind of rows: `verbs` by what a form sends, with how each begins a sentence."""
+    """What is said of one kind of rows: its addresses without the first `/`, `verbs` by what a form sends."""
 
     base: str
     back: str
@@ -42,8 +42,8 @@ class Kind:
 
 
 PARKED = Kind(
-    base="/bulk",
-    back="/parked",
+    base="bulk",
+    back="parked",
     title="Parked",
     noun="aggregate",
     verbs={"resume": (Verb.RESUME, "Resume"), "skip_one": (Verb.SKIP_ONE, "Skip the stopped event of")},
@@ -53,8 +53,8 @@ PARKED = Kind(
     again="stop again",
 )
 CALLS = Kind(
-    base="/calls/bulk",
-    back="/calls",
+    base="calls/bulk",
+    back="calls",
     title="Durable calls",
     noun="call",
     verbs={"retry": (Verb.RETRY_CALL, "Retry"), "discard": (Verb.DISCARD_CALL, "Discard")},
@@ -71,14 +71,14 @@ def pages(kind: Kind, of: Callable[[Request], Any], filters: type[BaseModel]) ->
     many = Annotated[Batches[Any, Any], Depends(of)]
     says = {verb.value: said for verb, said in kind.verbs.values()}
 
-    @router.get(kind.base)
+    @router.get(f"/{kind.base}")
     async def listed(request: Request, batches: many, operations: Ops) -> HTMLResponse:
         """List batches, the newest first."""
         shared = await around(request, operations, "Several at once")
         found = (await batches.listed()).batches
         return page("bulks.html", {**shared, "kind": kind, "says": says, "batches": found}, request=request)
 
-    @router.post(kind.base)
+    @router.post(f"/{kind.base}")
     async def preview(form: Sent, batches: many) -> RedirectResponse:
         """Freeze what the list's address finds now."""
         verb = kind.verbs.get(form.fields.get("verb", ""))
@@ -86,9 +86,9 @@ def pages(kind: Kind, of: Callable[[Request], Any], filters: type[BaseModel]) ->
             raise HTTPException(422, "the form does not say what to do with them")
         query: Any = _read(filters, form.fields.get("query", ""))
         batch = await batches.preview(query.query(), verb[0].value)
-        return RedirectResponse(f"{kind.base}/{batch.id}", 303)
+        return RedirectResponse(f"/{kind.base}/{batch.id}", 303)
 
-    @router.get(f"{kind.base}/{{batch_id}}")
+    @router.get(f"/{kind.base}/{{batch_id}}")
     async def batch(request: Request, batch_id: str, batches: many, operations: Ops) -> HTMLResponse:
         """Show what a batch would do, or how far it has come."""
         found = await batches.batch(batch_id)
@@ -97,23 +97,23 @@ def pages(kind: Kind, of: Callable[[Request], Any], filters: type[BaseModel]) ->
         more["good"] = next((said for verb, said in kind.good.items() if verb.value == found.verb), "Recovered")
         return page("bulk.html", {**shared, **more}, request=request)
 
-    @router.post(f"{kind.base}/{{batch_id}}/start")
+    @router.post(f"/{kind.base}/{{batch_id}}/start")
     async def start(batch_id: str, form: Sent, batches: many) -> RedirectResponse:
         """Begin."""
         await batches.start(batch_id, _command(form), _rate(form))
-        return RedirectResponse(f"{kind.base}/{batch_id}", 303)
+        return RedirectResponse(f"/{kind.base}/{batch_id}", 303)
 
-    @router.post(f"{kind.base}/{{batch_id}}/resume")
+    @router.post(f"/{kind.base}/{{batch_id}}/resume")
     async def resume(batch_id: str, form: Sent, batches: many) -> RedirectResponse:
         """Go on with the rows that were not asked for."""
         await batches.resume(batch_id, _command(form), _rate(form))
-        return RedirectResponse(f"{kind.base}/{batch_id}", 303)
+        return RedirectResponse(f"/{kind.base}/{batch_id}", 303)
 
-    @router.post(f"{kind.base}/{{batch_id}}/stop")
+    @router.post(f"/{kind.base}/{{batch_id}}/stop")
     async def stop(batch_id: str, form: Sent, batches: many) -> RedirectResponse:
         """Ask for nothing more."""
         await batches.stop(batch_id, form.visitor.name)
-        return RedirectResponse(f"{kind.base}/{batch_id}", 303)
+        return RedirectResponse(f"/{kind.base}/{batch_id}", 303)
 
     return router
 
