@@ -27,6 +27,7 @@ DELETE FROM {s}.group_names; DELETE FROM {s}.groups; DELETE FROM {s}.parked; DEL
 DELETE FROM {s}.operator_actions; DELETE FROM {s}.notices; DELETE FROM {s}.plans; DELETE FROM {s}.pauses;
 DELETE FROM {s}.starts; DELETE FROM {s}.durable_calls; DELETE FROM {s}.trying; DELETE FROM {s}.partition_reports;
 DELETE FROM {s}.function_pauses;
+DELETE FROM {s}.batches;
 DELETE FROM {s}.deliveries; DELETE FROM {s}.samples;
 """
 

@@ -88,6 +88,13 @@ def test_they_are_listed_and_shown(terminal: Terminal) -> None:
     found = terminal.asked("calls", "list")
     assert [call["id"] for call in found["calls"]] == ["dead", "later"]
     assert found["counts"] == {"refund": {"exhausted": 1, "waiting": 1}}
+    assert [line.split(",")[0] for line in terminal.run("calls", "list", "--csv").splitlines()] == [
+        "id",
+        "dead",
+        "later",
+    ]
+    assert len(terminal.run("calls", "list", "--csv", "--state", "exhausted").splitlines()) == 2
+    terminal.asked("calls", "list", "--csv", code=2)
     page = terminal.asked("calls", "list", "--limit", "1")
     assert page["next"] == "dead"
     assert [call["id"] for call in terminal.asked("calls", "list", "--after", "dead")["calls"]] == ["later"]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.unit.ops_window import Window, a_window, is_problem
-from wow_ray.ops.bulk import AT_ONCE, CANARY
+from wow_ray.ops.bulk_run import AT_ONCE
+from wow_ray.policy.batches import CANARY
 from wow_ray.testing.clock import at_rest
 
 BULK = "/api/v1/parked/bulk"
@@ -164,3 +165,6 @@ async def test_the_console_previews_starts_and_shows_it(window: Window) -> None:
     assert (await window.submit("/bulk", {**form, "verb": "reset"})).status_code == 422
     stopped = await window.submit(f"{page.url.path}/stop", {"csrf": word})
     assert stopped.status_code == 200
+    text = (await window.client.get("/bulk")).text
+    assert "Resume 1 aggregate" in text
+    assert "it is back" in text

@@ -204,9 +204,10 @@ async def test_nothing_changes_by_looking(window: Window) -> None:
     """S109: a GET of whatever commands is no address, and no page leaves anything in the audit."""
     (row,) = await window.park("o-1")
     await signed_in(window, Role.ADMIN)
-    for path in (f"/parked/{row['id']}/resume", f"/subscriptions/{GROUP}/pause", "/logout", "/bulk"):
+    for path in (f"/parked/{row['id']}/resume", f"/subscriptions/{GROUP}/pause", "/logout", "/bulk/b-1/start"):
         assert (await window.client.get(path)).status_code == 405
-    for path in ("/", "/parked", f"/parked/{row['id']}", "/subscriptions", "/partitions", "/audit", "/docs", "/help"):
+    pages = ("/", "/parked", f"/parked/{row['id']}", "/subscriptions", "/partitions", "/audit", "/docs", "/help")
+    for path in (*pages, "/bulk", "/calls/bulk", "/parked.csv", "/calls.csv"):
         assert (await window.client.get(path)).status_code == 200
     assert (await window.seen("/api/v1/audit"))["actions"] == []
     assert (await window.seen(f"/api/v1/parked/{row['id']}"))["row"] == row

@@ -493,7 +493,8 @@ async def test_the_description_names_every_page_and_every_problem() -> None:
     pages += [group, f"{group}/pauses", f"{group}/settings", f"{group}/history", f"{rows}/events"]
     pages += ["/api/v1/parked/groups", "/api/v1/parked/count"]
     for bulk in ("/api/v1/parked/bulk", "/api/v1/calls/bulk"):
-        pages += [f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}", "{batch_id}/stop")]
+        pages += [bulk, *(f"{bulk}/{each}" for each in ("preview", "start", "{batch_id}"))]
+        pages += [f"{bulk}/{{batch_id}}/{verb}" for verb in ("resume", "stop")]
     function = "/api/v1/functions/{name}"
     pages += ["/api/v1/functions", f"{function}/pauses", f"{function}/pause", f"{function}/resume"]
     commands = [f"{rows}/{verb}" for verb in ("resume", "retry-now", "skip")]

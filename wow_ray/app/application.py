@@ -20,7 +20,7 @@ from wow_ray.app.connection import (
 )
 from wow_ray.app.functions import Functions
 from wow_ray.errors import DefinitionError
-from wow_ray.handlers.classifiers import refuse_no_classifier
+from wow_ray.handlers.classifiers import refuse_no_classifier, refuse_no_masker
 from wow_ray.handlers.processors import Declared, declare
 from wow_ray.handlers.resolution import Parts, report_warnings, resolve
 from wow_ray.handlers.resources import refuse_no_provider
@@ -28,11 +28,13 @@ from wow_ray.handlers.specs import AppSpec, Isolation, Start
 from wow_ray.names import MAX_NAME, checked_name
 from wow_ray.places import mistake
 from wow_ray.policy.classifiers import AnyClassifier
+from wow_ray.policy.masking import Masker, Masking
 from wow_ray.settings import Settings
 
 C = TypeVar("C", bound=type)
 P = TypeVar("P", bound=Callable[..., AsyncIterator[Any]])
 K = TypeVar("K", bound=AnyClassifier)
+M = TypeVar("M", bound=Masker)
 
 
 class App(Functions):
@@ -64,6 +66,7 @@ class App(Functions):
         for classifier in classifiers:
             refuse_no_classifier(classifier)
         self._classifiers: list[AnyClassifier] = list(classifiers)
+        self._maskers: list[Masker] = []
         super().__init__()
         self._clients: list[Client] = []
         self._reported: set[str] = set()
@@ -91,6 +94,16 @@ class App(Functions):
         refuse_no_classifier(classify)
         self._classifiers.append(classify)
         return classify
+
+    def masker(self, mask: M) -> M:
+        """Add a rule for what operators are shown: `(name, payload) -> payload`, in plain JSON values.
+
+        `name` is that of the event's type or of the durable function. Called in a thread, in the order of declaration
+        and before the settings' own rule (`masking`); of one that raises, or takes a second, nothing is shown.
+        """
+        refuse_no_masker(mask)
+        self._maskers.append(mask)
+        return mask
 
     @overload
     def reactor(self, cls: C, /) -> C: ...
@@ -206,7 +219,8 @@ class App(Functions):
             classifiers=tuple(self._classifiers),
             functions=self.functions({name: each.given() for name, each in settings.functions.items()}),
         )
-        spec = replace(resolve(parts, settings, overridden), attached=self._attached)
+        masking = Masking(settings.masking_fields(), settings.masking.whole, tuple(self._maskers))
+        spec = replace(resolve(parts, settings, overridden), attached=self._attached, masking=masking)
         report_warnings(spec, self._reported)
         return spec
 

@@ -7,20 +7,24 @@ import inspect
 from collections.abc import Awaitable, Callable
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import typer
 from rich.console import Console
 
+from wow_ray.cli.exits import Exit
+from wow_ray.cli.given import gathered, parameters_of
 from wow_ray.cli.options import AppOption, ContextOption, DataDirOption, DebugOption, JsonOption, SettingsOption, Where
 from wow_ray.cli.shown import console, document
 from wow_ray.cluster import open_operations
+from wow_ray.errors import OperationError
 from wow_ray.ops import Operations
 from wow_ray.ops.views import plain
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Ask = Callable[Concatenate[Operations, P], Awaitable[T]]
+Ask = Callable[Concatenate[Operations, P], Awaitable[T | None]]
 Show = Callable[[T, Console], None]
 
 _COMMON: dict[str, Any] = {
@@ -33,10 +37,11 @@ _COMMON: dict[str, Any] = {
 }
 
 
-def asks(show: Show[T]) -> Callable[[Ask[P, T]], Callable[..., None]]:
+def asks(show: Show[T], ends: Callable[[T], Exit] = lambda _: Exit.DONE) -> Callable[[Ask[P, T]], Callable[..., None]]:
     """Make a command of a coroutine that is given `Operations`: what it answers is shown, or written as JSON.
 
-    The command's own parameters come first, then those by which every such command finds its store.
+    The command's own parameters come first, then those by which every such command finds its store. One that has
+    written its answer itself answers `None`. `ends` gives the exit code that an answer stands for.
     """
 
     def decorate(ask: Ask[P, T]) -> Callable[..., None]:
@@ -51,11 +56,17 @@ def asks(show: Show[T]) -> Callable[[Ask[P, T]], Callable[..., None]]:
             **own: Any,  # noqa: ANN401 - the command's own
         ) -> None:
             del debug  # looked at where errors are told
+            if as_json and own.get("csv"):
+                raise OperationError("--json and --csv are both given; keep one")
             answer = asyncio.run(_asked(Where(app, context, data_dir, settings), ask, own))
+            if answer is None:
+                return
             if as_json:
                 document(plain(answer))
             else:
                 show(answer, console())
+            if (code := ends(answer)) is not Exit.DONE:
+                raise typer.Exit(code)
 
         command.__name__, command.__doc__ = ask.__name__, ask.__doc__
         command.__signature__ = _signature(ask)  # type: ignore[attr-defined] # what inspect looks for
@@ -64,20 +75,19 @@ def asks(show: Show[T]) -> Callable[[Ask[P, T]], Callable[..., None]]:
     return decorate
 
 
-async def _asked(where: Where, ask: Callable[..., Awaitable[T]], own: dict[str, Any]) -> T:
+async def _asked(where: Where, ask: Callable[..., Awaitable[T | None]], own: dict[str, Any]) -> T | None:
     """Find the store, open it, ask."""
     found = where.found()
     async with open_operations(found.database, found.spec) as operations:
-        return await ask(operations, **own)
+        return await ask(operations, **gathered(ask, own))
 
 
 def _signature(ask: Callable[..., Any]) -> inspect.Signature:
     """Give the parameters of the command, all by name but those that are positional on the command line."""
-    hints = get_type_hints(ask, include_extras=True)
-    own = list(inspect.signature(ask).parameters.values())[1:]
-    parameters = [each.replace(annotation=hints[each.name], kind=Parameter.KEYWORD_ONLY) for each in own]
+    parameters = list(parameters_of(ask))
     parameters += [
         Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
         for name, (kind, default) in _COMMON.items()
     ]
-    return inspect.Signature(parameters)
+    # What has no default goes first, where Python asks for that.
+    return inspect.Signature(sorted(parameters, key=lambda each: each.default is not Parameter.empty))

@@ -9,25 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import Etag, RequestId, Who, Why, command_of
-from wow_ray.cli.shown import facts, harmless, moment, table
-from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallQuery, CallView, Operations
-from wow_ray.ops.calling import OPEN_CALLS
+from wow_ray.cli.filters import After, Csv, Limit, OfCalls
+from wow_ray.cli.given import GivenOnRow
+from wow_ray.cli.shown import facts, harmless, moment, table, written
+from wow_ray.ops import CallAnswer, CallDetail, CallPage, CallView, Operations, sheets
 from wow_ray.ops.views import ErrorView
-from wow_ray.policy.durable_call import CallState
 
-calls = typer.Typer(help="Durable calls: list, show, retry, cancel, discard.", no_args_is_help=True)
+calls = typer.Typer(help="Durable calls: list, show, retry, cancel, discard, bulk.", no_args_is_help=True)
 
 CallId = Annotated[str, typer.Argument(metavar="ID", help="The call, as `calls list` shows it.")]
-FunctionFilter = Annotated[str | None, typer.Option("--function", help="Only calls of this function.")]
-StateFilter = Annotated[
-    list[CallState] | None,
-    typer.Option("--state", help="Only this state; repeatable. Default: waiting, running, exhausted."),
-]
-FingerprintFilter = Annotated[str | None, typer.Option("--fingerprint", help="Only errors like this one.")]
-KeyFilter = Annotated[str | None, typer.Option("--key", help="Only calls submitted under this key.")]
-After = Annotated[str | None, typer.Option("--after", help="Where the page before ended.")]
-Limit = Annotated[int, typer.Option("--limit", help="Calls on a page.", min=1, max=1_000)]
 
 
 def show_page(found: CallPage, page: Console) -> None:
@@ -63,7 +53,8 @@ def show_call(found: CallDetail, page: Console) -> None:
             ("worker", call.worker or ""),
             ("stored", moment(call.created_at)),
             ("ended", moment(found.ended_at)),
-            ("arguments", found.payload),
+            ("arguments", found.payload or ""),
+            ("headers", "; ".join(f"{key}: {value}" for key, value in (found.headers or {}).items())),
             ("result", found.result or ""),
             ("error", _error(call.error)),
             ("first error", _error(found.first_cause)),
@@ -87,24 +78,20 @@ def show_answer(answer: CallAnswer, page: Console) -> None:
 @calls.command("list")
 @asks(show_page)
 async def list_(
-    operations: Operations,
-    *,
-    function: FunctionFilter = None,
-    state: StateFilter = None,
-    fingerprint: FingerprintFilter = None,
-    key: KeyFilter = None,
-    after: After = None,
-    limit: Limit = 100,
-) -> CallPage:
+    operations: Operations, which: OfCalls, *, after: After = None, limit: Limit = None, csv: Csv = False
+) -> CallPage | None:
     """List durable calls, oldest first, and count those that are not over."""
-    states = OPEN_CALLS if state is None else frozenset(state)
-    return await operations.calls.listed(CallQuery(states, function, fingerprint, key, after, limit))
+    query = which.query(after, limit)
+    if csv:
+        await written(sheets.calls(operations, query, limit))
+        return None
+    return await operations.calls.listed(query)
 
 
 @calls.command("show")
 @asks(show_call)
 async def show(operations: Operations, call: CallId) -> CallDetail:
-    """Show one call with its errors, its arguments and its result; secrets in them are hidden."""
+    """Show one call with its errors, its arguments and its result, masked."""
     return await operations.calls.shown(call)
 
 
@@ -113,14 +100,10 @@ async def show(operations: Operations, call: CallId) -> CallDetail:
 async def retry(
     operations: Operations,
     call: CallId,
-    *,
-    reason: Why,
-    etag: Etag = None,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> CallAnswer:
     """Have a call tried now; one that is exhausted gets a fresh budget."""
-    return await operations.calls.ask("retry", call, command_of(actor, reason, request_id, etag))
+    return await operations.calls.ask("retry", call, given.command())
 
 
 @calls.command("cancel")
@@ -128,14 +111,10 @@ async def retry(
 async def cancel(
     operations: Operations,
     call: CallId,
-    *,
-    reason: Why,
-    etag: Etag = None,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> CallAnswer:
     """End a call that waits or runs; one that runs is ended within seconds."""
-    return await operations.calls.ask("cancel", call, command_of(actor, reason, request_id, etag))
+    return await operations.calls.ask("cancel", call, given.command())
 
 
 @calls.command("discard")
@@ -143,14 +122,10 @@ async def cancel(
 async def discard(
     operations: Operations,
     call: CallId,
-    *,
-    reason: Why,
-    etag: Etag = None,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: GivenOnRow,
 ) -> CallAnswer:
     """Put an exhausted call aside for good."""
-    return await operations.calls.ask("discard", call, command_of(actor, reason, request_id, etag))
+    return await operations.calls.ask("discard", call, given.command())
 
 
 def _line(call: CallView) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import RequestId, Who, Why, command_of
+from wow_ray.cli.given import Given
 from wow_ray.cli.shown import harmless, moment, table
 from wow_ray.ops import FunctionList, FunctionPauseAnswer, FunctionPauseList, FunctionPauseView, Operations
 from wow_ray.policy.pauses import PauseReason
@@ -75,14 +75,12 @@ async def show(operations: Operations, name: Name) -> FunctionPauseList:
 async def pause(
     operations: Operations,
     name: Name,
+    given: Given,
     *,
-    reason: Why,
     which: WhichPause = "operator",
-    actor: Who = None,
-    request_id: RequestId = None,
 ) -> FunctionPauseAnswer:
     """Have no call of a function begin, through restarts, until it is resumed; calls under way end."""
-    return await operations.functions.pause(name, command_of(actor, reason, request_id, None), PauseReason(which))
+    return await operations.functions.pause(name, given.command(), PauseReason(which))
 
 
 @functions.command("resume")
@@ -90,14 +88,12 @@ async def pause(
 async def resume(
     operations: Operations,
     name: Name,
+    given: Given,
     *,
-    reason: Why,
     which: WhichPause = "operator",
-    actor: Who = None,
-    request_id: RequestId = None,
 ) -> FunctionPauseAnswer:
     """End one pause of a function; it goes on when there is no other."""
-    return await operations.functions.resume(name, command_of(actor, reason, request_id, None), PauseReason(which))
+    return await operations.functions.resume(name, given.command(), PauseReason(which))
 
 
 def _in_full(pause: FunctionPauseView) -> str:

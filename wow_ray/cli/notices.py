@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import RequestId, Who, Why, command_of
+from wow_ray.cli.given import Given, RequestId, Who, command_of
 from wow_ray.cli.shown import facts, harmless, moment, table, times
 from wow_ray.ops import Operations
 from wow_ray.ops.notice_views import DeliveryDetail, DeliveryPage, DeliveryView, NoticeAnswer
@@ -94,11 +94,9 @@ async def show(operations: Operations, delivery: DeliveryId) -> DeliveryDetail:
 
 @notices.command("resend")
 @asks(show_answer)
-async def resend(
-    operations: Operations, delivery: DeliveryId, *, reason: Why, actor: Who = None, request_id: RequestId = None
-) -> NoticeAnswer:
+async def resend(operations: Operations, delivery: DeliveryId, given: Given) -> NoticeAnswer:
     """Have a delivery that was sent or given up sent again, under its id."""
-    return await operations.notices.resend(delivery, command_of(actor, reason, request_id, None))
+    return await operations.notices.resend(delivery, given.command())
 
 
 @notices.command("test")

@@ -10,6 +10,8 @@ from typing import Any
 import typer
 from typer.main import get_command
 
+from wow_ray.cli.audit import audit
+from wow_ray.cli.bulk import bulk, of_calls
 from wow_ray.cli.calls import calls
 from wow_ray.cli.demo import demo
 from wow_ray.cli.dev import dev
@@ -48,10 +50,13 @@ program.command("services")(services)
 program.command("history")(history)
 program.command("token")(token)
 program.command("scale")(scale)
+program.command("audit")(audit)
 program.add_typer(subscriptions, name="subscriptions")
 program.add_typer(partitions, name="partitions")
 program.add_typer(parked, name="parked")
+program.add_typer(bulk, name="bulk")
 program.add_typer(calls, name="calls")
+calls.add_typer(of_calls, name="bulk")
 program.add_typer(functions, name="functions")
 program.add_typer(notices, name="notices")
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
-from wow_ray.cli.parked import Who, command_of
+from wow_ray.cli.given import Who, command_of
 from wow_ray.cli.shown import console, harmless, times
 from wow_ray.errors import WowError
 from wow_ray.ops import MoveView, Operations, ScaleView

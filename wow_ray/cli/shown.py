@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,6 +53,17 @@ def document(value: Any) -> None:  # noqa: ANN401 - whatever JSON knows
     """Write the one JSON document of a command."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
     sys.stdout.flush()
+
+
+async def written(lines: AsyncIterator[str]) -> None:
+    """Write what comes, as it comes; nobody reading on is an end like any other."""
+    try:
+        async for text in lines:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Else the interpreter complains when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def table(page: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

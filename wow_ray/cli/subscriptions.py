@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -9,16 +10,18 @@ import typer
 from rich.console import Console
 
 from wow_ray.cli.asking import asks
+from wow_ray.cli.given import Given
 from wow_ray.cli.living import show_parts, state_cells, state_facts
 from wow_ray.cli.looking import by_state
-from wow_ray.cli.parked import RequestId, Who, Why, command_of, show_answer
+from wow_ray.cli.parked_shown import show_answer
 from wow_ray.cli.shown import facts, harmless, length, moment, table, times
 from wow_ray.ops import GroupView, Operations, PauseAnswer, PauseView
+from wow_ray.ops.effective import SettingView
 from wow_ray.ops.views import Applied, Pending, View
 from wow_ray.policy.pauses import PauseReason
 
 subscriptions = typer.Typer(
-    help="The groups of handlers: list, show, pause, resume, reset.",
+    help="The groups of handlers: list, show, settings, pause, resume, reset.",
     no_args_is_help=True,
 )
 
@@ -117,6 +120,22 @@ def show_group(found: Shown, page: Console) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Effective(View):
+    """What handlers run under, by their names; empty where only the store was asked."""
+
+    settings: Mapping[str, tuple[SettingView, ...]]
+
+
+def show_settings(found: Effective, page: Console) -> None:
+    """Write one line for each setting of each handler."""
+    rows = [(name, one.name, one.value, one.source) for name, all_ in found.settings.items() for one in all_]
+    if rows:
+        table(page, ("HANDLER", "SETTING", "VALUE", "FROM"), rows)
+    else:
+        page.print("not known here: give the app with --app, not its context alone")
+
+
 def show_pause(answer: PauseAnswer, page: Console) -> None:
     """Write what became of a pause or a resume, and who stands still now."""
     what = f"{answer.verb.value.replace('_', ' of ', 1) if answer.changed else 'nothing changed'}"
@@ -143,20 +162,26 @@ async def show(operations: Operations, name: Name) -> Shown:
     return Shown(await operations.subscription(name), await operations.pauses(name, HISTORY))
 
 
+@subscriptions.command("settings")
+@asks(show_settings)
+async def settings(operations: Operations, name: Name) -> Effective:
+    """Show what each handler of a group runs under, and where each setting comes from; takes --app."""
+    group = await operations.subscription(name)
+    return Effective({each: await operations.settings(each) for each in group.subscriptions})
+
+
 @subscriptions.command("pause")
 @asks(show_pause)
 async def pause(
     operations: Operations,
     name: Name,
+    given: Given,
     *,
-    reason: Why,
     partition: OfPartition = None,
     which: SetPause = "operator",
-    actor: Who = None,
-    request_id: RequestId = None,
 ) -> PauseAnswer:
     """Have a group stand still, through restarts and moves, until it is resumed; calls under way end."""
-    command = command_of(actor, reason, request_id, None)
+    command = given.command()
     return await operations.pause_subscription(name, command, partition=partition, pause=PauseReason(which))
 
 
@@ -165,15 +190,13 @@ async def pause(
 async def resume(
     operations: Operations,
     name: Name,
+    given: Given,
     *,
-    reason: Why,
     partition: OfPartition = None,
     which: EndedPause = "operator",
-    actor: Who = None,
-    request_id: RequestId = None,
 ) -> PauseAnswer:
     """End one pause of a group; it goes on when there is no other."""
-    command = command_of(actor, reason, request_id, None)
+    command = given.command()
     return await operations.resume_subscription(name, command, partition=partition, pause=PauseReason(which))
 
 
@@ -182,13 +205,10 @@ async def resume(
 async def reset(
     operations: Operations,
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The projection, as `subscriptions list` shows it.")],
-    *,
-    reason: Why,
-    actor: Who = None,
-    request_id: RequestId = None,
+    given: Given,
 ) -> Applied | Pending:
     """Let a projection begin anew at the beginning of the log; its ledger rows close, its on_reset hook is called."""
-    return await operations.reset(group, command_of(actor, reason, request_id, None))
+    return await operations.reset(group, given.command())
 
 
 def _in_short(pause: PauseView) -> str:

@@ -14,6 +14,7 @@ from wow_ray.handlers.states import FoldSpec
 from wow_ray.policy.budget import Backpressure, Budget, ParkedRetries, Systemic
 from wow_ray.policy.classifiers import AnyClassifier
 from wow_ray.policy.classify import Lists
+from wow_ray.policy.masking import Masking
 from wow_ray.ports.functions import StoredFunction
 from wow_ray.ports.stores import ClientStores
 
@@ -98,9 +99,9 @@ class AppSpec:
     """An app as it was found to be at start, all checks passed.
 
     `events` are all event types within reach of handlers and states, by (aggregate, type name); `states` the folds by
-    their class; `warnings` what is legal and probably not meant. `functions` are the durable ones;
-    `attached(stores, told)` lets them reach these stores during a block, wherever in this process they are called, and
-    calls `told` when they have stored something.
+    their class; `warnings` what is legal and probably not meant. `masking` says what of payloads may be shown.
+    `functions` are the durable ones; `attached(stores, told)` lets them reach these stores during a block, wherever in
+    this process they are called, and calls `told` when they have stored something.
     """
 
     context: str
@@ -112,6 +113,7 @@ class AppSpec:
     states: Mapping[type[Any], FoldSpec]
     warnings: tuple[str, ...]
     functions: tuple[StoredFunction, ...] = ()
+    masking: Masking = field(default_factory=Masking)
     attached: Attach = field(default=lambda _stores, _told: nullcontext())
 
     def handlers(self) -> Iterator[HandlerSpec]:

@@ -1,81 +1,71 @@
-"""Commands on many durable calls: frozen at what was seen, a few tried first, few at once, stopped when they fail.
+"""Commands on many durable calls: a retry is followed to its end, a discard is done when it is answered.
 
-As batches of parked aggregates (`bulk`), but that a call is changed at once: a retry is followed until the call has
-ended or is exhausted again, a discard is done when it is answered. One that waits for its next try is under way.
+A call that waits for its next try again is under way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from wow_ray.errors import ConflictError, NotFoundError, OperationError, WowError
-from wow_ray.ops.bulk import FOLLOW, LOOK_AGAIN, MOST, Batch, Batches, judge, stopped
+from wow_ray.errors import ConflictError, NotFoundError, OperationError
+from wow_ray.ops.bulk import FOLLOW, LOOK_AGAIN, MOST, Batches
+from wow_ray.ops.bulk_views import Batch, Came
 from wow_ray.ops.call_views import CallView
 from wow_ray.ops.calling import CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.operations import Operations
+from wow_ray.policy.batches import Outcome
 from wow_ray.policy.durable_asked import CallVerb
 from wow_ray.policy.durable_call import PENDING, CallState
 from wow_ray.policy.parked import Verb
-from wow_ray.ports.durable_calls import VERBS
+from wow_ray.ports.batches import Item
 
-STATES = {"retry": frozenset({CallState.WAITING, CallState.EXHAUSTED}), "discard": frozenset({CallState.EXHAUSTED})}
+STATES = {
+    Verb.RETRY_CALL: frozenset({CallState.WAITING, CallState.EXHAUSTED}),
+    Verb.DISCARD_CALL: frozenset({CallState.EXHAUSTED}),
+}
 """Of which states each may be asked of many."""
-_ASKED: dict[Verb, CallVerb] = {Verb.RETRY_CALL: "retry", Verb.DISCARD_CALL: "discard"}
+_ASKED: dict[str, CallVerb] = {Verb.RETRY_CALL.value: "retry", Verb.DISCARD_CALL.value: "discard"}
 
 
-class CallBatches(Batches[CallView]):
-    """The batches of durable calls of one program that serves operators."""
+class CallBatches(Batches[CallView, CallQuery]):
+    """The batches of durable calls."""
 
-    gone = "there is no batch {!r} of calls in this process; what one asked for is in the audit, the rest is as it was"
+    kind = "calls"
+    row = CallView
 
-    async def of_calls(self, query: CallQuery, verb: CallVerb) -> Batch[CallView]:
-        """Freeze what a filter finds now, of the states that can be so changed; raises `OperationError`."""
-        if verb not in STATES:
-            raise OperationError(f"a batch of calls may {' or '.join(sorted(STATES))}, not {verb}")
-        operations = await self.opening()
-        states = query.states & STATES[verb]
-        page = await operations.calls.listed(replace(query, states=states, after=None, limit=MOST))
-        batch = Batch(operations.new_id(), VERBS[verb], page.calls, page.next is not None, operations.clock.now())
-        return self.keep(batch)
+    async def found(self, operations: Operations, query: CallQuery, verb: str) -> tuple[Sequence[CallView], bool]:
+        """Find calls in the states that can be so changed."""
+        if verb not in _ASKED:
+            raise OperationError(f"a batch of calls may {' or '.join(sorted(_ASKED))}, not {verb}")
+        states = query.states & STATES[Verb(verb)]
+        page, following = await operations.calls.some(replace(query, states=states, after=None, limit=MOST))
+        return page, following is not None
 
-    async def one(self, batch: Batch[CallView], row: CallView) -> None:
+    async def one(self, batch: Batch[CallView], item: Item) -> Came:
         """Command one call as it was seen, and follow a retry to its end."""
-        batch.asked += 1
-        command = Command(batch.actor, batch.reason, f"{batch.id}:{row.id}", row.etag)
+        command = Command(batch.actor, batch.reason, f"{batch.id}:{item.id}", item.etag)
+        operations = await self.opening()
         try:
-            operations = await self.opening()
-            await operations.calls.ask(_ASKED[batch.verb], row.id, command)
+            await operations.calls.ask(_ASKED[batch.verb], item.id, command)
         except (ConflictError, NotFoundError):
-            batch.changed += 1
-            return
-        except WowError as error:
-            stopped(batch, error.message)
-            return
-        if batch.verb is Verb.DISCARD_CALL:
-            batch.recovered += 1
-        else:
-            await self._followed(batch, operations, row)
+            return Came(Outcome.CHANGED)
+        return Came(Outcome.RECOVERED) if batch.verb == Verb.DISCARD_CALL else await self._followed(operations, item)
 
     @staticmethod
-    async def _followed(batch: Batch[CallView], operations: Operations, row: CallView) -> None:
-        """Wait for the end of what was begun, and count it; stop the batch when several in a row fail alike."""
+    async def _followed(operations: Operations, item: Item) -> Came:
+        """Wait for the end of what was begun."""
         until = operations.clock.monotonic() + FOLLOW
         while True:
             try:
-                now = (await operations.calls.shown(row.id)).call
+                now = await operations.calls.view(item.id)
             except NotFoundError:  # over, and deleted already
-                now = replace(row, state=CallState.SUCCEEDED.value)
+                return Came(Outcome.RECOVERED)
             state = CallState(now.state)
             if state not in PENDING:
                 failed = state is CallState.EXHAUSTED
-                batch.failed += failed
-                batch.recovered += not failed
-                batch.recent.append(now.error.fingerprint if failed and now.error is not None else "")
-                if failed:
-                    judge(batch, now)
-                return
+                return Came(Outcome.FAILED, now.error) if failed else Came(Outcome.RECOVERED)
             if operations.clock.monotonic() >= until:
-                batch.under_way += 1
-                return
+                return Came(Outcome.UNDER_WAY)
             await operations.clock.sleep(LOOK_AGAIN)

@@ -1,4 +1,4 @@
-"""What operators are shown of durable calls; secrets in arguments and results are hidden, and long ones cut."""
+"""What operators are shown of durable calls."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from typing import Any
 from wow_ray.ops.views import ErrorView, View
 from wow_ray.policy.durable_call import CallRow, CallState
 from wow_ray.ports.ledger import Intent
-from wow_ray.redaction import safe
-
-MOST_TEXT = 4_000
-"""Characters of a payload or a result that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +57,24 @@ class CallView(View):
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What of a call's arguments, result and headers may be shown."""
+
+    payload: str
+    result: str | None
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class CallDetail(View):
-    """Everything about one call: both errors where its fallback failed too (F7), and the first one."""
+    """Everything about one call: both errors where its fallback failed too (F7), and the first one.
+
+    Arguments, result and headers are masked (P4); `None` = they are not for who asks, no result = there is none.
+    """
 
     call: CallView
-    payload: str
-    headers: Mapping[str, str]
+    payload: str | None
+    headers: Mapping[str, str] | None
     result: str | None
     traceback: str
     first_cause: ErrorView | None
@@ -75,13 +83,13 @@ class CallDetail(View):
     ended_at: datetime | None
 
     @classmethod
-    def of(cls, row: CallRow) -> CallDetail:
+    def of(cls, row: CallRow, shown: Shown) -> CallDetail:
         """View a row."""
         return cls(
             call=CallView.of(row),
-            payload=_shown(row.payload),
-            headers=row.headers,
-            result=None if row.result is None else _shown(row.result),
+            payload=shown.payload,
+            headers=shown.headers,
+            result=shown.result,
             traceback="" if row.failure is None else row.failure.traceback,
             first_cause=ErrorView.of(row.first_cause),
             fallback_error=ErrorView.of(row.fallback_failure),
@@ -114,9 +122,3 @@ class CallAnswer(View):
         """View an action that was carried out."""
         view = None if row is None else CallView.of(row)
         return cls(action.request.request_id, action.request.verb.value, action.outcome, action.asked_at, view)
-
-
-def _shown(text: str) -> str:
-    """Hide secrets, then cut."""
-    hidden = safe(text)
-    return hidden if len(hidden) <= MOST_TEXT else f"{hidden[:MOST_TEXT]}… ({len(hidden):,} characters)"

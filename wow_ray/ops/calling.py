@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wow_ray.errors import ConflictError, NotFoundError, OperationError
 from wow_ray.names import nearest
-from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView
+from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage, CallView, Shown
 from wow_ray.ops.commands import Command, check_command
+from wow_ray.ops.masking import Masked
 from wow_ray.policy.durable_asked import CallAsked, CallVerb
-from wow_ray.policy.durable_call import CallState
+from wow_ray.policy.durable_call import CallRow, CallState
+from wow_ray.policy.masking import MASK
 from wow_ray.ports.durable_calls import VERBS, CallFilter, DurableCalls
 
 OPEN_CALLS = frozenset({CallState.WAITING, CallState.RUNNING, CallState.EXHAUSTED})
@@ -33,24 +36,30 @@ class CallQuery:
 class CallOperations:
     """Looks at one context's durable calls, and asks things of them."""
 
-    def __init__(self, calls: DurableCalls, new_id: Callable[[], str]) -> None:
-        """Work on one store; `new_id` gives ids of requests."""
+    def __init__(self, calls: DurableCalls, new_id: Callable[[], str], masked: Masked) -> None:
+        """Work on one store; `new_id` gives ids of requests, payloads are shown as `masked` gives them."""
         self._calls = calls
+        self._masked = masked
         self._new_id = new_id
 
     async def listed(self, query: CallQuery) -> CallPage:
         """List calls by id; raises `NotFoundError` for a function of which nothing is stored that is not over."""
+        page, following = await self.some(query)
+        counts = await self.counts()
+        if not page and query.function is not None and query.after is None and query.function not in counts:
+            hint = nearest(query.function, counts)
+            if hint:
+                raise NotFoundError(f"no calls of {query.function!r} are stored{hint}")
+        return CallPage(page, counts, following)
+
+    async def some(self, query: CallQuery) -> tuple[tuple[CallView, ...], str | None]:
+        """List calls by id, and say where the next page begins, `None` = there is none; raises `OperationError`."""
         if not 1 <= query.limit <= MOST_LISTED:
             raise OperationError(f"limit is {query.limit}; from 1 to {MOST_LISTED:,}")
         wanted = CallFilter(query.states, query.function, query.fingerprint, query.key, query.after, query.limit + 1)
         rows = await self._calls.rows(wanted)
-        counts = await self.counts()
-        if not rows and query.function is not None and query.after is None and query.function not in counts:
-            hint = nearest(query.function, counts)
-            if hint:
-                raise NotFoundError(f"no calls of {query.function!r} are stored{hint}")
         page = tuple(map(CallView.of, rows[: query.limit]))
-        return CallPage(page, counts, page[-1].id if len(rows) > query.limit else None)
+        return page, page[-1].id if len(rows) > query.limit else None
 
     async def counts(self) -> Mapping[str, Mapping[str, int]]:
         """Count the calls that are not over, by function and state."""
@@ -61,10 +70,21 @@ class CallOperations:
 
     async def shown(self, call_id: str) -> CallDetail:
         """Show one call with everything known about it; raises `NotFoundError`."""
+        row = await self._row(call_id)
+        headers = [(f"{row.function}:headers", json.dumps({key: value})) for key, value in row.headers.items()]
+        texts = [(row.function, _arguments(row.payload)), (f"{row.function}:result", row.result or "null"), *headers]
+        payload, result, *each = await self._masked.of(texts)
+        return CallDetail.of(row, Shown(payload, None if row.result is None else result, _pairs(each)))
+
+    async def view(self, call_id: str) -> CallView:
+        """Show one call as in a list; raises `NotFoundError`."""
+        return CallView.of(await self._row(call_id))
+
+    async def _row(self, call_id: str) -> CallRow:
         row = await self._calls.get(call_id)
         if row is None:
             raise NotFoundError(f"there is no call {call_id!r}; see `wow-ray calls list`")
-        return CallDetail.of(row)
+        return row
 
     async def ask(self, verb: CallVerb, call_id: str, command: Command) -> CallAnswer:
         """Ask something of a call, and say what became of it.
@@ -82,3 +102,21 @@ class CallOperations:
             error = NotFoundError if action.code == "not_found" else ConflictError
             raise error(f"{action.code}: {action.text}")
         return CallAnswer.of(action, await self._calls.get(call_id))
+
+
+def _arguments(payload: str) -> str:
+    """Give the arguments alone, as JSON; a payload of another form as it is."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        return payload
+    return json.dumps(found["a"]) if isinstance(found, dict) and found.keys() == {"v", "a"} else payload
+
+
+def _pairs(headers: Sequence[str]) -> dict[str, str]:
+    """Give masked headers as pairs again; one of which nothing may be shown stands there as such."""
+    found: dict[str, str] = {}
+    for text in headers:
+        pair = json.loads(text) if text.endswith("}") else None
+        found |= {key: str(value) for key, value in pair.items()} if isinstance(pair, dict) else {MASK: MASK}
+    return found

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 from wow_ray.errors import NotFoundError, OperationError
 from wow_ray.failure import Category
 from wow_ray.ops.finding_views import ActionPage, ActionView, AlikeView, EventView, Place
 from wow_ray.ops.known import Known
+from wow_ray.ops.masking import Masked
 from wow_ray.ops.progress import SHOWN
 from wow_ray.ops.views import AttemptView, Count, ErrorView, HeldView, ParkedDetail, ParkedPage, ParkedView
 from wow_ray.policy.parked import OPEN, Reason, Row, State
@@ -94,11 +96,12 @@ def is_unstorable(text: str | None) -> bool:
 class Finding:
     """Reads the ledger of one context, and the log where it says what a row holds."""
 
-    def __init__(self, ledger: Ledger, reader: LogReader, overview: Overview) -> None:
-        """Read through these."""
+    def __init__(self, ledger: Ledger, reader: LogReader, overview: Overview, masked: Masked) -> None:
+        """Read through these; payloads are shown as `masked` gives them."""
         self._ledger = ledger
         self._reader = reader
         self._overview = overview
+        self._masked = masked
 
     async def page(self, query: ParkedQuery, known: Known) -> ParkedPage:
         """List rows in the order of their ids."""
@@ -171,8 +174,8 @@ class Finding:
             history=tuple(map(AttemptView.of, await self._ledger.attempts(row_id))),
         )
 
-    async def stream(self, row_id: str, known: Known) -> tuple[EventView, ...]:
-        """Show the aggregate's events around the stopped one, by version and type, never by what is in them (P4)."""
+    async def stream(self, row_id: str, known: Known, *, payloads: bool) -> tuple[EventView, ...]:
+        """Show the aggregate's events around the stopped one, by version and type; what is in them only when asked."""
         row = await self.row(row_id)
         snapshot = await self._overview.snapshot()
         number = next((group.number for group in snapshot.groups if group.name == row.group), None)
@@ -182,8 +185,9 @@ class Finding:
         want = StreamWant(row.slot, row.aggregate, row.aggregate_id, version, sequence, slot.head)
         (events,) = await self._reader.streams([want], EVENTS_SHOWN)
         held = next((each for each in events if (each.version, each.sequence) >= row.stopped), None)
+        bodies = await self._masked.of([(each.type, each.payload) for each in events]) if payloads else repeat(None)
         shown = []
-        for event in events:
+        for event, body in zip(events, bodies, strict=False):
             place: Place = "held"
             if row.state not in OPEN or (event.version, event.sequence) < row.stopped:
                 place = "passed"
@@ -193,7 +197,8 @@ class Finding:
                 place = "ahead"
             if place == "held" and not known.wants(row.group, row.aggregate, event.type):
                 place = "not_read"
-            shown.append(EventView(event.version, event.sequence, event.type, event.revision, event.occurred_at, place))
+            at = (event.version, event.sequence, event.type, event.revision, event.occurred_at)
+            shown.append(EventView(*at, place, body))
         return tuple(shown)
 
     async def _held(self, row: Row, known: Known) -> HeldView:

@@ -42,7 +42,7 @@ class AlikeView(View):
 
 @dataclass(frozen=True, slots=True)
 class EventView(View):
-    """One event of an aggregate's stream, by name; what is in it is shown nowhere."""
+    """One event of an aggregate's stream; `payload` is masked (P4), `None` = not asked for, or not for who asks."""
 
     version: int
     sequence: int
@@ -50,6 +50,7 @@ class EventView(View):
     revision: int
     occurred_at: datetime
     place: Place
+    payload: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from typing import Literal
 
 from wow_ray.handlers.specs import AppSpec
 from wow_ray.ops.effective import SettingView, settings_of
+from wow_ray.ops.masking import UNKNOWN
+from wow_ray.policy.masking import Masking
 from wow_ray.ports.overview import GroupSeen
 
 Missing = Literal["group", "handler"]
@@ -31,6 +33,8 @@ class Known:
     """What each subscription runs under; empty where only the store was asked."""
     functions: tuple[str, ...] = ()
     """The durable functions, by their present names; empty where only the store was asked."""
+    masking: Masking = UNKNOWN
+    """What of payloads may be shown; nothing where only the store was asked."""
     context: str = ""
     """The service that all of this is of."""
 
@@ -48,6 +52,7 @@ class Known:
             wants,
             {each.subscription: settings_of(each) for each in spec.handlers()},
             tuple(each.subscription for each in spec.functions),
+            spec.masking,
         )
 
     @classmethod

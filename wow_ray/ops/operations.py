@@ -17,6 +17,7 @@ from wow_ray.ops.history import HistoryView, Range, history
 from wow_ray.ops.known import Known
 from wow_ray.ops.lags import behind, first_places, oldest_of
 from wow_ray.ops.live import Lagging, by_partition, heard_of, live_group
+from wow_ray.ops.masking import UNKNOWN, Masked
 from wow_ray.ops.notifying import NoticeOperations
 from wow_ray.ops.pause_views import PauseAnswer, PauseView, pauses_of
 from wow_ray.ops.pausing import Pausing, group_named
@@ -61,16 +62,19 @@ class Operations:
         self._pauses = client.pauses
         self._reports = client.reports
         self._samples = client.samples
-        self.calls = CallOperations(client.calls, new_id)
+        masked = Masked(UNKNOWN if known is None else known.masking, clock)
+        self.calls = CallOperations(client.calls, new_id, masked)
         """What may be done about durable calls."""
         declared = () if known is None else known.functions
         self.functions = FunctionOperations(client.calls, client.function_pauses, new_id, declared)
         """What may be done about durable functions."""
         self.notices = NoticeOperations(context, client.outbox, new_id)
         """What webhooks were told, and what may be done about it."""
+        self.batches = client.batches
+        """Where commands on many are kept."""
         self.clock = clock
         self.new_id = new_id
-        self._finding = Finding(client.ledger, client.reader, overview)
+        self._finding = Finding(client.ledger, client.reader, overview, masked)
         self.scaling = Scaling(context, plans, overview, clock)
         self._commanding = Commanding(context, client.ledger, overview, clock, new_id)
         self._pausing = Pausing(context, client.pauses, overview, plans, new_id)
@@ -101,9 +105,9 @@ class Operations:
         """Show one row, open or ended, as in a list; raises `NotFoundError`."""
         return ParkedView.of(await self._finding.row(row_id), await self._now_known())
 
-    async def stream(self, row_id: str) -> tuple[EventView, ...]:
-        """Show the events around the one that a row stopped at; raises `NotFoundError`."""
-        return await self._finding.stream(row_id, await self._now_known())
+    async def stream(self, row_id: str, *, payloads: bool = False) -> tuple[EventView, ...]:
+        """Show the events around the one that a row stopped at, with `payloads` what is in them, masked."""
+        return await self._finding.stream(row_id, await self._now_known(), payloads=payloads)
 
     async def settings(self, subscription: str) -> tuple[SettingView, ...]:
         """Show what a handler runs under and where each setting comes from; empty where the app is not known."""

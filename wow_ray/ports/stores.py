@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wow_ray.ports.batches import BatchStore
     from wow_ray.ports.durable_calls import DurableCalls
     from wow_ray.ports.event_log import EventStore, LogReader
     from wow_ray.ports.function_pauses import FunctionPauses
@@ -46,4 +47,5 @@ class ClientStores:
     function_pauses: FunctionPauses
     outbox: Outbox
     remains: Remains
+    batches: BatchStore
     samples: Samples

@@ -17,13 +17,13 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from wow_ray.errors import SettingsError
 from wow_ray.policy.autoscale import Bounds
 from wow_ray.settings.notices import NoticesSettings
+from wow_ray.settings.payloads import MaskingSettings, RedactionSettings, RetentionSettings
 from wow_ray.settings.section import (
     Count,
     CountOrZero,
     DurationField,
     Factor,
     Seconds,
-    SecondsOrForever,
     SecondsOrZero,
     Section,
     no_bool,
@@ -33,7 +33,6 @@ from wow_ray.settings.services import NAME, ServiceSettings
 Part = Literal["retry", "parked", "backpressure", "systemic"]
 
 PREFIX = "WOW_RAY_"
-DAY = 86_400.0
 
 
 class RetrySettings(Section):
@@ -168,37 +167,6 @@ class AutoscaleSettings(Section):
         return Bounds(self.min, self.max, self.target_lag, self.cool_down)
 
 
-HiddenText = Annotated[str, Field(min_length=3, max_length=100, pattern=r"^[!-~]+$")]
-
-
-class RedactionSettings(Section):
-    """`redaction`: what is hidden in stored texts besides what always is (P4), as plain texts.
-
-    `keys` have their values hidden (`pin` hides `pin=1234`), `prefixes` what follows in the same word (`acme_live_`).
-    """
-
-    keys: tuple[HiddenText, ...] = ()
-    prefixes: tuple[HiddenText, ...] = ()
-
-
-Kept = Annotated[SecondsOrForever, Field(ge=3_600)]
-
-
-class RetentionSettings(Section):
-    """`retention`: for how long what is over is kept, `"forever"` = it is never deleted (H53). What waits always stays.
-
-    `attempts` = the history of rows that have ended, `rows` = those rows, `audit` = what people asked for, `notices` =
-    facts and deliveries, `calls` = finished durable calls with their results, `samples` = what charts are drawn from.
-    """
-
-    attempts: Kept = 90 * DAY
-    rows: Kept = 365 * DAY
-    audit: Kept = None
-    notices: Kept = 30 * DAY
-    calls: Kept = 7 * DAY
-    samples: Kept = 2 * DAY
-
-
 class Settings(BaseSettings):
     """Everything the host sets. Made by `load`; made directly it takes durations in seconds and reads nothing else."""
 
@@ -229,6 +197,7 @@ class Settings(BaseSettings):
     # Spans of attempts, commits and drains, with whatever OpenTelemetry the process has set up.
     tracing: bool = False
     redaction: RedactionSettings = RedactionSettings()
+    masking: MaskingSettings = MaskingSettings()
     retention: RetentionSettings = RetentionSettings()
     subscription: SubscriptionSettings = SubscriptionSettings()
     subscriptions: dict[str, SubscriptionSettings] = Field(default_factory=dict)
@@ -245,6 +214,10 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take what is passed and nothing else: `load` reads the sources, from where it is told to."""
         return (init_settings,)
+
+    def masking_fields(self) -> tuple[str, ...]:
+        """Give the fields whose values are not shown: those named so, and the keys that texts are searched for."""
+        return (*self.masking.fields, *self.redaction.keys)
 
     def redis_of_calls(self) -> SecretStr | None:
         """Give the address of the Redis that durable calls are to lie in; `None` = they lie in Postgres.

@@ -51,6 +51,7 @@ Operation = Literal[
     "pauses.note",
     "pauses.read",
     "plans",
+    "batches",
     "reports.read",
     "reports.write",
     "calls.submit",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from wow_ray.adapters.memory.batches import Batch
 from wow_ray.adapters.memory.durable_calls import Calls
 from wow_ray.adapters.memory.faults import Faults
 from wow_ray.adapters.memory.leases import Leases
@@ -58,6 +59,7 @@ class Server:
         self.plan: Plan | None = None
         self.pauses: list[Pause] = []
         self.function_pauses: list[FunctionPause] = []
+        self.batches: dict[str, Batch] = {}
         self.reports: dict[str, Kept] = {}
         self.samples: dict[tuple[datetime, int], Sample] = {}
         self.deliveries: dict[str, Delivery] = {}

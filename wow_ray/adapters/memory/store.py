@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 
+from wow_ray.adapters.memory.batches import MemoryBatches
 from wow_ray.adapters.memory.durable_calls import MemoryCallAudit, MemoryDurableCalls
 from wow_ray.adapters.memory.effects import Connection, MemoryEffects, MemoryTransaction, Unconnected
 from wow_ray.adapters.memory.event_log import MemoryEventStore, MemoryLogReader
@@ -72,6 +73,7 @@ class MemoryStore:
             function_pauses=MemoryFunctionPauses(server),
             outbox=MemoryOutbox(server),
             remains=MemoryRemains(server),
+            batches=MemoryBatches(server),
             samples=MemorySamples(server),
         )
 

@@ -172,7 +172,12 @@ DELIVERY = [
 ]
 """The columns of a delivery of notices."""
 
+BATCH_STAGE = """CASE WHEN b.stage IN ('canary', 'running') AND b.lease_until <= clock_timestamp()
+    THEN 'interrupted' ELSE b.stage END"""
+"""The stage of a batch as it is by now."""
+
 SUBJECTS = (
+    "batches",
     "durable_calls",
     "effects",
     "function_pauses",
@@ -246,6 +251,7 @@ def statements(schema: str) -> dict[str, str]:
         "wanted": f"{WANTED_BUT_TEXT} AND {HAS_TEXT}",
         "wanted_but_text": WANTED_BUT_TEXT,
         "has_text": HAS_TEXT,
+        "batch_stage": BATCH_STAGE,
         "pause": ", ".join(f"p.{column}" for column in PAUSE),
         "function_pause": ", ".join(FUNCTION_PAUSE),
     }

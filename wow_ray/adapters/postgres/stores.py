@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from wow_ray.adapters.postgres.batches import PostgresBatches
 from wow_ray.adapters.postgres.connect import Database
 from wow_ray.adapters.postgres.durable_calls import PostgresDurableCalls
 from wow_ray.adapters.postgres.effects import PostgresEffects
@@ -99,5 +100,7 @@ async def client_stores(
         pauses, reports = PostgresPauses(ledger.sessions), PostgresReports(ledger.sessions)
         stops = PostgresFunctionPauses(ledger.sessions)
         outbox, remains = PostgresOutbox(ledger.sessions), PostgresRemains(ledger.sessions)
-        samples = PostgresSamples(ledger.sessions)
-        yield ClientStores(events, ledger, slots, reader, pauses, reports, calls, stops, outbox, remains, samples)
+        batches, samples = PostgresBatches(ledger.sessions), PostgresSamples(ledger.sessions)
+        yield ClientStores(
+            events, ledger, slots, reader, pauses, reports, calls, stops, outbox, remains, batches, samples
+        )

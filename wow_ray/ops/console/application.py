@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from wow_ray.ops.access import Access
-from wow_ray.ops.console import acting, calls, many, notices, pages, services, signing_in
+from wow_ray.ops.console import acting, calls, exports, many, notices, pages, services, signing_in
 from wow_ray.ops.console.rendering import STATIC
 
 FILES = frozenset({"console.css", "console.js", "icon.svg"})
@@ -20,10 +20,12 @@ def add_console(app: FastAPI, access: Access) -> None:
     app.state.access = access
     app.include_router(signing_in.router)
     app.include_router(pages.router)
+    app.include_router(exports.router)
     app.include_router(notices.router)
     if not app.state.at and app.state.directory.clock is not None:
         app.include_router(services.router)
-    app.include_router(many.router)
+    app.include_router(many.parked)
+    app.include_router(many.of_calls)
     app.include_router(calls.router)
     app.include_router(acting.router)
     app.add_api_route("/static/{name}", static, include_in_schema=False)

@@ -1,33 +1,27 @@
-"""The pages and forms of durable calls and functions: lists, one of each, commands on one and on many."""
+"""The pages and forms of durable calls and functions: lists, one of each, commands on one."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from starlette.exceptions import HTTPException
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from wow_ray.errors import ConflictError
-from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.calling import OPEN_CALLS, CallQuery
-from wow_ray.ops.commands import Command
 from wow_ray.ops.console.acting import back, identified, pause_of
 from wow_ray.ops.console.asked import ROWS, Sent
 from wow_ray.ops.console.pages import Text, around
 from wow_ray.ops.console.rendering import page
-from wow_ray.ops.http.call_bulk import ManyCalls
 from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.looking import may_read
 from wow_ray.policy.durable_asked import CallVerb
 from wow_ray.policy.durable_call import PENDING, CallState
 from wow_ray.ports.ledger import ActionFilter
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-
-SHOWN = 100
-"""Calls of a batch that its page lists."""
 
 
 class Filters(BaseModel):
@@ -74,13 +68,12 @@ async def call(request: Request, call_id: str, operations: Ops, said: Text = Non
     """Show everything about one call, and with `said` what became of that request; arguments to operators only."""
     shared = await around(request, operations, "Durable call")
     detail = await within(operations.calls.shown(call_id))
-    visitor: Visitor = request.state.visitor
     mine = ActionFilter(detail.call.function, "call", call_id, limit=20)
     state = CallState(detail.call.state)
     more = {
         "detail": detail,
         "call": detail.call,
-        "may_read": visitor.role.covers(Role.OPERATOR),
+        "may_read": may_read(request),
         "pending": state in PENDING,
         "exhausted": state is CallState.EXHAUSTED,
         "running": state is CallState.RUNNING,
@@ -88,36 +81,6 @@ async def call(request: Request, call_id: str, operations: Ops, said: Text = Non
         "said": None if said is None else await within(operations.action(said)),
     }
     return page("call.html", {**shared, **more}, request=request)
-
-
-@router.post("/calls/bulk")
-async def preview(form: Sent, batches: ManyCalls) -> RedirectResponse:
-    """Freeze what the list's address finds now."""
-    verb: CallVerb = "discard" if form.fields.get("verb") == "discard" else "retry"
-    batch = await batches.of_calls(_filters(form.fields.get("query", "")).query(), verb)
-    return RedirectResponse(f"/calls/bulk/{batch.id}", 303)
-
-
-@router.get("/calls/bulk/{batch_id}")
-async def batch(request: Request, batch_id: str, batches: ManyCalls, operations: Ops) -> HTMLResponse:
-    """Show what a batch would do, or how far it has come."""
-    found = batches.batch(batch_id)
-    shared = await around(request, operations, "Several at once")
-    return page("bulk_calls.html", {**shared, "batch": found, "shown": found.rows[:SHOWN]}, request=request)
-
-
-@router.post("/calls/bulk/{batch_id}/start")
-async def start(batch_id: str, form: Sent, batches: ManyCalls) -> RedirectResponse:
-    """Begin."""
-    batches.start(batch_id, Command(form.visitor.name, form.fields.get("reason", "")))
-    return RedirectResponse(f"/calls/bulk/{batch_id}", 303)
-
-
-@router.post("/calls/bulk/{batch_id}/stop")
-async def stop(batch_id: str, form: Sent, batches: ManyCalls) -> RedirectResponse:
-    """Ask for nothing more."""
-    batches.stop(batch_id, form.visitor.name)
-    return RedirectResponse(f"/calls/bulk/{batch_id}", 303)
 
 
 @router.post("/calls/{call_id}/{verb}")
@@ -162,13 +125,3 @@ async def resume(name: str, form: Sent, operations: Ops) -> RedirectResponse:
     command = identified(form.command(etag=False), operations)
     await within(operations.functions.resume(name, command, pause_of(form)))
     return back(f"/functions/{quote(name, safe='')}", command)
-
-
-def _filters(query: str) -> Filters:
-    """Read the address of a list; refuses a filter that there is not, which would select everything (P12)."""
-    found = parse_qs(query, keep_blank_values=True, max_num_fields=50)
-    given = {name: values if name == "state" else values[-1] for name, values in found.items()}
-    try:
-        return Filters.model_validate(given)
-    except ValidationError as error:
-        raise HTTPException(422, "the list's filter is not one of this console; open the list again") from error

@@ -15,6 +15,7 @@ from wow_ray.ops.console.timeline import charts
 from wow_ray.ops.console.troubles import troubles
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.history import Wanted
+from wow_ray.ops.http.looking import may_read
 from wow_ray.ops.operations import Operations
 from wow_ray.policy.durable_call import CallState
 from wow_ray.policy.parked import OPEN, Reason, State
@@ -92,7 +93,7 @@ async def parked_row(request: Request, row_id: str, operations: Ops, said: Text 
         "detail": detail,
         "row": row,
         "open": State(row.state) in OPEN,
-        "events": await within(operations.stream(row_id)),
+        "events": await within(operations.stream(row_id, payloads=may_read(request))),
         "settings": await within(operations.settings(row.subscription)),
         "actions": (await within(operations.actions(mine))).actions,
         "said": None if said is None else await within(operations.action(said)),

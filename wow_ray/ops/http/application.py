@@ -14,14 +14,12 @@ from functools import partial
 from fastapi import APIRouter, FastAPI
 
 from wow_ray.ops.access import Access
-from wow_ray.ops.bulk import ParkedBatches
 from wow_ray.ops.call_bulk import CallBatches
 from wow_ray.ops.console.application import add_console
 from wow_ray.ops.console.rendering import refusal
 from wow_ray.ops.http import (
     asking,
     bulk,
-    call_bulk,
     calling,
     events,
     functions,
@@ -39,6 +37,7 @@ from wow_ray.ops.http.door import Door, Opened
 from wow_ray.ops.http.guard import Guard
 from wow_ray.ops.http.problems import DOCUMENTED, tell_problems
 from wow_ray.ops.http.several import Apart, Directory, Several, at_of
+from wow_ray.ops.parked_bulk import ParkedBatches
 
 PREFIX = "/api/v1"
 
@@ -96,12 +95,12 @@ def _of_one(name: str, at: str, opened: Opened, access: Access, directory: Direc
     app.state.notices_pulse = events.Pulse(events.deliveries)
     app.state.meter = measuring.Meter()
     version = APIRouter(prefix=PREFIX, responses=dict(DOCUMENTED))
-    version.include_router(bulk.router)
+    version.include_router(bulk.parked)
     version.include_router(looking.router)
     version.include_router(history.router)
     version.include_router(asking.router)
     version.include_router(pausing.router)
-    version.include_router(call_bulk.router)
+    version.include_router(bulk.calls)
     version.include_router(calling.router)
     version.include_router(functions.router)
     version.include_router(notifying.router)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from wow_ray.ops.access import Role, Visitor
+from wow_ray.ops import sheets
 from wow_ray.ops.call_views import CallAnswer, CallPage
 from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
 from wow_ray.ops.http.answers import CallSeen
 from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
 from wow_ray.ops.http.door import Ops, within
-from wow_ray.ops.http.looking import shown
+from wow_ray.ops.http.exporting import ANSWERS, Format, sheet, wants_csv
+from wow_ray.ops.http.looking import may_read, shown
 from wow_ray.policy.durable_asked import CallVerb
 from wow_ray.policy.durable_call import CallState
 
@@ -39,21 +40,29 @@ class Filters(BaseModel):
         return CallQuery(frozenset(self.state), self.function, self.error, self.key, self.after, self.limit)
 
 
-@router.get("/calls", response_model=CallPage)
-async def calls(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+class Listed(Filters):
+    """Which calls are listed, and how."""
+
+    format: Format | None = Field(None, description="`csv`: all that fit, or `limit` where given; else `Accept` says")
+
+
+@router.get("/calls", response_model=CallPage, responses={**ANSWERS})
+async def calls(request: Request, filters: Annotated[Listed, Query()], operations: Ops) -> Response:
     """List durable calls, oldest first, and count what is not over by function and state."""
+    if wants_csv(request, filters.format):
+        most = filters.limit if "limit" in filters.model_fields_set else None
+        return await sheet(sheets.calls(operations, filters.query(), most), "calls")
     return shown(await within(operations.calls.listed(filters.query())))
 
 
 @router.get("/calls/{call_id}", response_model=CallSeen)
 async def call(request: Request, call_id: str, operations: Ops) -> JSONResponse:
-    """Show one call with its errors, its arguments and its result; secrets in them are hidden.
+    """Show one call with its errors, its arguments and its result, masked.
 
     A viewer is shown no arguments, headers and result: they are null.
     """
     detail: dict[str, Any] = (await within(operations.calls.shown(call_id))).to_json()
-    visitor: Visitor = request.state.visitor
-    if not visitor.role.covers(Role.OPERATOR):
+    if not may_read(request):
         detail |= dict.fromkeys(("payload", "headers", "result"))
     return shown(detail)
 

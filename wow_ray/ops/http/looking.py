@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.failure import Category
+from wow_ray.ops import sheets
+from wow_ray.ops.access import Role, Visitor
 from wow_ray.ops.finding_views import ActionPage
 from wow_ray.ops.http import answers
 from wow_ray.ops.http.door import Ops, within
+from wow_ray.ops.http.exporting import ANSWERS, Format, sheet, wants_csv
 from wow_ray.ops.operations import MOST_LISTED, ParkedQuery
 from wow_ray.ops.progress import SHOWN, GroupView, StatusView
 from wow_ray.ops.views import Count, ParkedDetail, ParkedPage, plain
@@ -66,6 +69,12 @@ class Filters(BaseModel):
         )
 
 
+class Listed(Filters):
+    """Which rows are listed, and how."""
+
+    format: Format | None = Field(None, description="`csv`: all that fit, or `limit` where given; else `Accept` says")
+
+
 class Actions(BaseModel):
     """Which actions are wanted."""
 
@@ -82,6 +91,12 @@ class Actions(BaseModel):
 def shown(value: object, status: int = 200) -> JSONResponse:
     """Answer with what is shown; it changes at any time, so nobody keeps it."""
     return JSONResponse(plain(value), status, {"Cache-Control": "no-store"})
+
+
+def may_read(request: Request) -> bool:
+    """Whether who asks may be shown payloads: those who may command (P4)."""
+    visitor: Visitor = request.state.visitor
+    return visitor.role.covers(Role.OPERATOR)
 
 
 @router.get("/overview", response_model=StatusView)
@@ -115,9 +130,12 @@ async def pauses(name: str, operations: Ops, limit: Annotated[int, Query(ge=1, l
     return shown({"pauses": await within(operations.pauses(name, limit))})
 
 
-@router.get("/parked", response_model=ParkedPage)
-async def parked(filters: Annotated[Filters, Query()], operations: Ops) -> JSONResponse:
+@router.get("/parked", response_model=ParkedPage, responses={**ANSWERS})
+async def parked(request: Request, filters: Annotated[Listed, Query()], operations: Ops) -> Response:
     """List parked rows, oldest first; a page may be shorter than its limit and still have a next one."""
+    if wants_csv(request, filters.format):
+        most = filters.limit if "limit" in filters.model_fields_set else None
+        return await sheet(sheets.parked(operations, filters.query(), most), "parked")
     return shown(await within(operations.parked(filters.query())))
 
 
@@ -141,9 +159,9 @@ async def parked_row(row_id: str, operations: Ops) -> JSONResponse:
 
 
 @router.get("/parked/{row_id}/events", response_model=answers.Events)
-async def row_events(row_id: str, operations: Ops) -> JSONResponse:
-    """Show the aggregate's events around the stopped one by version and type; what is in them is not shown."""
-    return shown({"events": await within(operations.stream(row_id))})
+async def row_events(request: Request, row_id: str, operations: Ops) -> JSONResponse:
+    """Show the aggregate's events around the stopped one, with what is in them, masked; to viewers that is null."""
+    return shown({"events": await within(operations.stream(row_id, payloads=may_read(request)))})
 
 
 @router.get("/subscriptions/{name}/settings", response_model=answers.Settings)

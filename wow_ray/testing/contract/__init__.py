@@ -22,6 +22,7 @@ import pytest
 
 for _module in (
     "asking",
+    "batches",
     "call_claims",
     "call_ends",
     "call_requests",
@@ -52,6 +53,7 @@ for _module in (
 ):
     pytest.register_assert_rewrite(f"{__name__}.{_module}")
 
+from wow_ray.testing.contract.batches import BatchesContract  # noqa: E402 - as below
 from wow_ray.testing.contract.calling import CallsHarness  # noqa: E402 - after their asserts are to be explained
 from wow_ray.testing.contract.durable_calls import DurableCallsContract  # noqa: E402 - as above
 from wow_ray.testing.contract.effects import EffectsContract  # noqa: E402 - after their asserts are to be explained
@@ -70,6 +72,7 @@ from wow_ray.testing.contract.slots import SlotsContract  # noqa: E402 - as abov
 from wow_ray.testing.contract.wakes import WakesContract  # noqa: E402 - as above
 
 __all__ = [
+    "BatchesContract",
     "CallsHarness",
     "DurableCallsContract",
     "EffectsContract",
