@@ -20,8 +20,11 @@ from enum import StrEnum
 
 DEATHS = 3
 """Deaths of the process during its handling after which an event is parked as `crashed_worker` (P15)."""
-STEADY = 1.0
-"""Seconds a process has lived before it calls whom one more death would convict (H10)."""
+STEADY = 0.2
+"""Seconds a process has lived before it calls whom one more death would convict (H10).
+
+Longer than what dies at once lives; no longer, or those who wait would not be acquitted by lives that are short anyway.
+"""
 AT_ONCE = 8
 """Marked calls under way at once while nobody is suspected, to begin with."""
 MOST_AT_ONCE = 64
