@@ -120,6 +120,13 @@ def test_a_suspect_begins_alone_and_the_most_charged_first() -> None:
     assert admitted([0, 0], 1, alone=True) == []
 
 
+def test_deaths_that_found_the_suspect_not_under_way_speak_for_it() -> None:
+    """H10 (c): a lone killer is there at each death after the second; kills from outside meet this one and that."""
+    three, four = Trying(1, 7, charges=3), Trying(1, 7, charges=4)
+    assert [is_convicted(three, deaths) for deaths in (0, 5, 6, 7, 12)] == [True, True, True, False, False]
+    assert [is_convicted(four, deaths) for deaths in (6, 8, 10)] == [True, True, False]
+
+
 def test_whom_one_more_death_would_convict_is_called_only_by_a_process_that_has_lived_a_while() -> None:
     """H10 (c): whatever kills a process soon after each start would find the same call under way each time."""
     assert [may_be_called(charges, 0.0) for charges in range(3)] == [True, True, False]

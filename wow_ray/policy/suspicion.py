@@ -110,9 +110,14 @@ def charged(tried: Trying, *, crashed: bool) -> Trying | None:
     return replace(tried, charges=charges, trying=False) if charges else None
 
 
-def is_convicted(tried: Trying) -> bool:
-    """Tell whether the event is to be parked without another call."""
-    return tried.charges >= DEATHS
+def is_convicted(tried: Trying, deaths: int = 0) -> bool:
+    """Tell whether the event is to be parked without another call, given the unclean ends in a row.
+
+    Those that found it not under way, once marks were made, say that something else kills as well: for each two of them
+    it takes one charge more (H10).
+    """
+    others = max(0, deaths - IN_A_ROW - tried.charges)
+    return tried.charges >= DEATHS + others // 2
 
 
 def may_be_called(charges: int, lived: float) -> bool:

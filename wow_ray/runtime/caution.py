@@ -63,7 +63,7 @@ class Caution:
         """Be careless until `begin` finds a reason."""
         self.active = False
         """Whether each live call needs a turn and a mark."""
-        self._clock, self._began = clock, clock.monotonic()
+        self._clock, self._began, self._deaths = clock, clock.monotonic(), 0
         self._rows = rows
         self._shared = turns
         self._partition = partition
@@ -91,7 +91,7 @@ class Caution:
         for number, slot in slots.items():
             cursor = max(slot.cursors().values(), default=0)
             self._ends[number] = stretch_end(cursor, heads[number], WINDOW) if careful else 0
-        count = in_a_row(acquired.starts)
+        count = self._deaths = in_a_row(acquired.starts)
         log.warning("the process died %d times in a row; going on carefully, with %d suspects", count, suspects)
 
     def convict(self, slots: Collection[Slot]) -> None:
@@ -107,9 +107,9 @@ class Caution:
         for slot in slots:
             for tried in list(slot.trying.values()):
                 lane = firsts.get((tried.group, slot, tried.position))
-                if lane is None or is_convicted(tried):
+                if lane is None or is_convicted(tried, self._deaths):
                     slot.acquit((tried.group, tried.position))
-                if lane is not None and is_convicted(tried):
+                if lane is not None and is_convicted(tried, self._deaths):
                     self._park(lane)
         self._partition.workers.open("caution")
         self._look()
