@@ -5,8 +5,9 @@ unclean ends in a row a start is careful: what the former owners can have had un
 at a time, each with a durable mark before it begins; twice as many after each full round that came through, so that a
 long stretch is passed soon. Whoever is marked when the process dies is a *suspect*, charged once; nobody else can have
 done it. So in the next start only the suspects are called one at a time, most charged first, and whoever comes through
-is free. The third charge is a conviction. Who has two is called only in a process that has lived a while without: one
-that is killed again and again soon after its start, by whatever, would charge the same three times, who comes first.
+is free. The third charge is a conviction, unless deaths that found the suspect not under way say that something else
+kills as well. Who has two is called only in a process that has lived a while without: one that is killed again and
+again soon after its start, by whatever, would charge the same three times, who comes first.
 
 Parked retries and drains are marked in their ledger rows, always: see `parked_life.interrupted`.
 """

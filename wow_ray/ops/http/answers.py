@@ -5,19 +5,16 @@ All other answers are described by the values that they are made of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from typing_extensions import TypedDict
 
-from wow_ray.ops.call_views import CallView
 from wow_ray.ops.effective import SettingView
 from wow_ray.ops.finding_views import AlikeView, EventView
 from wow_ray.ops.pause_views import PauseView
 from wow_ray.ops.progress import GroupView, PartitionView
 from wow_ray.ops.scaling import MoveView
-from wow_ray.ops.views import ErrorView, ParkedView, Pending
+from wow_ray.ops.views import ParkedView, Pending
 
 
 class Partitions(TypedDict):
@@ -63,20 +60,6 @@ class Settings(TypedDict):
     """What each handler of a group runs under."""
 
     settings: dict[str, list[SettingView]]
-
-
-class CallSeen(TypedDict):
-    """Everything about one call; a viewer is shown no arguments, headers and result."""
-
-    call: CallView
-    payload: str | None
-    headers: Mapping[str, str] | None
-    result: str | None
-    traceback: str
-    first_cause: ErrorView | None
-    fallback_error: ErrorView | None
-    fallback_traceback: str
-    ended_at: datetime | None
 
 
 class Ready(TypedDict):

@@ -9,10 +9,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from wow_ray.ops import sheets
-from wow_ray.ops.call_views import CallAnswer, CallPage
+from wow_ray.ops.call_views import CallAnswer, CallDetail, CallPage
 from wow_ray.ops.calling import MOST_LISTED, OPEN_CALLS, CallQuery
 from wow_ray.ops.commands import Command
-from wow_ray.ops.http.answers import CallSeen
 from wow_ray.ops.http.asking import NOBODY, Key, OnRow, Who
 from wow_ray.ops.http.door import Ops, within
 from wow_ray.ops.http.exporting import ANSWERS, Format, sheet, wants_csv
@@ -55,7 +54,7 @@ async def calls(request: Request, filters: Annotated[Listed, Query()], operation
     return shown(await within(operations.calls.listed(filters.query())))
 
 
-@router.get("/calls/{call_id}", response_model=CallSeen)
+@router.get("/calls/{call_id}", response_model=CallDetail)
 async def call(request: Request, call_id: str, operations: Ops) -> JSONResponse:
     """Show one call with its errors, its arguments and its result, masked.
 
